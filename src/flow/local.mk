@@ -32,11 +32,11 @@ libflow_a_SOURCES = \
 	%D%/heaps/rows.c %D%/heaps/rows.h \
 	%D%/heaps/rows_run.c \
 	%D%/receive/backlog.c %D%/receive/backlog.h \
-	%D%/receive/feed.c %D%/receive/feed.h \
 	%D%/receive/intake.c %D%/receive/intake.h \
 	%D%/receive/receiver.c %D%/receive/receiver.h \
 	%D%/receive/sample.c %D%/receive/sample.h \
 	%D%/receive/split.c %D%/receive/split.h \
+	%D%/receive/subscriber.c %D%/receive/subscriber.h \
 	%D%/output/disk_choice.c %D%/output/disk_choice.h \
 	%D%/output/durable_set.c %D%/output/durable_set.h \
 	%D%/output/output.c %D%/output/output.h \

@@ -41,7 +41,7 @@ struct stream {
 	struct format_shape shape;
 	struct block_pool *pool;
 	struct intake *intake;
-	struct feed *feed;
+	struct subscriber *subscriber;
 	uint64_t base, packets, blocks;
 	bool bad;
 	atomic_bool done;
@@ -164,11 +164,12 @@ stream_open(struct stream *s, const char *plugin, const char *text)
 	struct intake_args args = {
 		.name = "test", .format = &format, .slots = SLOTS, .places = 1
 	};
-	struct feed_args feed = { .name = "test",
-				  .time_window = { INT64_MIN, INT64_MAX,
-						   false },
-				  .done = done,
-				  .arg = s };
+	struct subscriber_args subscriber = {
+		.name = "test",
+		.time_window = { INT64_MIN, INT64_MAX, false },
+		.done = done,
+		.arg = s
+	};
 	struct placement_args place;
 	struct fault fault;
 
@@ -191,15 +192,16 @@ stream_open(struct stream *s, const char *plugin, const char *text)
 					 .max_age = 2000000000,
 					 .out = out,
 					 .arg = s };
-	feed.place = &place;
+	subscriber.place = &place;
 	ck_assert_int_eq(intake_make(&s->intake, &args), 0);
-	ck_assert_int_eq(feed_make(&s->feed, s->intake, &feed), 0);
+	ck_assert_int_eq(
+	    subscriber_make(&s->subscriber, s->intake, &subscriber), 0);
 }
 
 static inline void
 stream_close(struct stream *s)
 {
-	feed_free(s->feed);
+	subscriber_free(s->subscriber);
 	intake_free(s->intake);
 	s->ops->close(s->state);
 	ck_assert_uint_eq(block_pool_free_blocks(s->pool), BLOCKS);
@@ -226,7 +228,7 @@ stream_stop(struct receiver *r, struct stream *s)
 	const struct time_window time_window = { INT64_MIN, clock_steady(),
 						 false };
 
-	feed_order(s->feed, &time_window);
+	subscriber_order(s->subscriber, &time_window);
 	receiver_look(r);
 	while (!atomic_load(&s->done))
 		sched_yield();
@@ -239,7 +241,7 @@ stream_check(struct stream *s)
 	struct counts c;
 	uint64_t dropped = 0;
 
-	counts_read(&c, &s->feed->shown[0]);
+	counts_read(&c, &s->subscriber->shown[0]);
 	for (int i = 0; i < DROP_KINDS; i++)
 		dropped += c.drop[i];
 	ck_assert_uint_eq(c.datagrams, c.placed + dropped);
@@ -253,7 +255,7 @@ static inline void
 sent_check(const struct stream *s, const struct counts *c, uint64_t sent)
 {
 	ck_assert_uint_le(c->datagrams, sent);
-	ck_assert_uint_ge(c->datagrams + TRAIN * s->feed->overruns, sent);
+	ck_assert_uint_ge(c->datagrams + TRAIN * s->subscriber->overruns, sent);
 }
 
 /* ---- a sender -------------------------------------------------------- */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory can be refused, so it is borrowed first.  Feeds are made when their
+ * Memory can be refused, so it is borrowed first.  Subscribers are made when their
  * sessions exist, and joined to their receivers last, when nothing can fail.
  *
- * Makes the feeds of a recording input, with the places of each
+ * Makes the subscribers of a recording input, with the places of each
  * (stream_input_places).  A place that several threads feed is shared
  * (flow/slots/shared.h); each thread has a handle of it.
  *
@@ -46,7 +46,7 @@ recording_input_close(struct recording_input *s)
 {
 	list_remove(s);
 	for (unsigned k = 0; s->share && k < s->in->shares; k++)
-		feed_free(s->share[k].feed);
+		subscriber_free(s->share[k].subscriber);
 	for (unsigned i = 0; s->part && i < s->in->stream->keys; i++)
 		backlog_free(s->part[i].backlog);
 	if (s->pool)
@@ -187,9 +187,9 @@ recording_input_begin(struct recording_input *s, struct receivers *receivers)
 	atomic_store(&s->left, in->shares);
 	stream_input_begin(in, receivers);
 	for (unsigned k = 0; k < in->shares; k++) {
-		if (receiver_feed(in->share[k].member->receiver,
-				  s->share[k].feed) < 0)
-			/* no memory for a few bytes, and other feeds have
+		if (receiver_subscribe(in->share[k].member->receiver,
+				       s->share[k].subscriber) < 0)
+			/* no memory for a few bytes, and other subscribers have
 			 * begun */
 			abort();
 	}
@@ -201,7 +201,7 @@ recording_input_gate(struct recording_input *s,
 {
 	s->time_window = *time_window;
 	for (unsigned k = 0; k < s->in->shares; k++)
-		feed_order(s->share[k].feed, time_window);
+		subscriber_order(s->share[k].subscriber, time_window);
 	for (unsigned k = 0; k < s->in->shares && s->begun; k++)
 		receiver_look(s->in->share[k].member->receiver);
 }
@@ -281,7 +281,7 @@ recording_input_flushed(struct recording_input *s)
 	return atomic_load_explicit(&s->left, memory_order_acquire) == 0;
 }
 
-/* ---- feeds --------------------------------------------------------------- */
+/* ---- subscribers --------------------------------------------------------------- */
 
 /* Called by a receiver thread when its share has given out its last block. */
 static void
@@ -398,27 +398,27 @@ share_feed(struct recording_input *s, unsigned k,
 {
 	unsigned n = stream_input_places(s->in, k);
 	struct placement_args *place = calloc(n, sizeof *place);
-	struct feed_args args = { .name = s->name,
-				  .place = place,
-				  .ready = ready,
-				  .time_window = from->time_window,
-				  .early = from->backlog > 0,
-				  .lesser = from->lesser,
-				  .opened = share_opened,
-				  .done = share_done,
-				  .arg = &s->share[k] };
+	struct subscriber_args args = { .name = s->name,
+					.place = place,
+					.ready = ready,
+					.time_window = from->time_window,
+					.early = from->backlog > 0,
+					.lesser = from->lesser,
+					.opened = share_opened,
+					.done = share_done,
+					.arg = &s->share[k] };
 	int err = -ENOMEM;
 
 	for (unsigned i = 0; place && i < n; i++)
 		place[i] = place_of(s, k, i);
 	if (place)
-		err =
-		    feed_make(&s->share[k].feed, s->in->share[k].intake, &args);
+		err = subscriber_make(&s->share[k].subscriber,
+				      s->in->share[k].intake, &args);
 	free(place);
 	return err;
 }
 
-/* Makes the feeds of packet rings: every thread brings packets of every
+/* Makes the subscribers of packet rings: every thread brings packets of every
  * substream, so they share the places. */
 static int
 shared_feed(struct recording_input *s, const struct recording_input_args *args)
@@ -435,7 +435,7 @@ shared_feed(struct recording_input *s, const struct recording_input_args *args)
 		err = share_feed(s, k, args, handle + (size_t)k * subs);
 		k += !err;
 	}
-	/* Feeds before k own their handles; free the rest. */
+	/* Subscribers before k own their handles; free the rest. */
 	for (size_t i = (size_t)k * subs; i < (size_t)shares * subs; i++)
 		placement_free(handle[i]);
 	free(handle);
@@ -484,10 +484,10 @@ recording_input_counts(struct recording_input *s, unsigned part,
 {
 	*c = (struct counts){ 0 };
 	if (s->in->own)
-		counts_add(c, &s->share[0].feed->shown[part]);
+		counts_add(c, &s->share[0].subscriber->shown[part]);
 	for (unsigned k = 0; k < s->in->shares && !s->in->own; k++)
 		for (unsigned i = 0; i < stream_input_places(s->in, k); i++)
-			counts_add(c, &s->share[k].feed->shown[i]);
+			counts_add(c, &s->share[k].subscriber->shown[i]);
 	if (s->part[part].backlog)
 		backlog_counts(s->part[part].backlog, c);
 }
@@ -500,12 +500,12 @@ recording_input_sub_counts(struct recording_input *s, unsigned sub,
 
 	*c = (struct counts){ 0 };
 	if (s->in->stream->plan.threads == 1) {
-		counts_add(c,
-			   &s->share[sub % shares].feed->shown[sub / shares]);
+		counts_add(
+		    c, &s->share[sub % shares].subscriber->shown[sub / shares]);
 		return;
 	}
 	for (unsigned k = 0; k < shares; k++)
-		counts_add(c, &s->share[k].feed->shown[sub]);
+		counts_add(c, &s->share[k].subscriber->shown[sub]);
 }
 
 uint64_t
@@ -514,7 +514,7 @@ recording_input_overruns(struct recording_input *s)
 	uint64_t n = 0;
 
 	for (unsigned k = 0; k < s->in->shares; k++)
-		n += atomic_load(&s->share[k].feed->overruns);
+		n += atomic_load(&s->share[k].subscriber->overruns);
 	return n;
 }
 
@@ -523,12 +523,12 @@ recording_input_look(struct recording_input *s, unsigned source,
 		     struct receive_counts *counts, unsigned *sub)
 {
 	struct stream_input *in = s->in;
-	struct feed_view view;
+	struct subscriber_view view;
 	unsigned k = 0;
 
 	while (source >= in->share[k].intake->sources)
 		source -= in->share[k++].intake->sources;
-	feed_look(s->share[k].feed, source, &view);
+	subscriber_look(s->share[k].subscriber, source, &view);
 	*counts = view.counts;
 	*sub = in->stream->plan.threads > 1 ? view.place
 					    : view.place * in->shares + k;

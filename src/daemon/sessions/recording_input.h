@@ -8,23 +8,23 @@
 
 #include "daemon/sessions/stream_input.h"
 #include "flow/receive/backlog.h"
-#include "flow/receive/feed.h"
+#include "flow/receive/subscriber.h"
 #include "flow/memory/block_pool.h"
 
 /*
  * A recording input is one recording's share of a stream input
- * (stream_input.h): memory of its own, and a feed (flow/receive/feed.h) from
+ * (stream_input.h): memory of its own, and a subscriber (flow/receive/subscriber.h) from
  * each share of the stream input.  It feeds one session or, for a split stream,
  * one session per part.  Overlapping recordings of a stream have one stream
  * input, and a recording input each.
  *
- *   stream input --+-- recording input: pool, time window, feeds --> session(s)
+ *   stream input --+-- recording input: pool, time window, subscribers --> session(s)
  *                  +-- recording input                    --> session(s)
  *
  * It ends by itself when its time window has closed and all of its
  * blocks are out.
  *
- * The event loop's thread, but for the inside of a feed.
+ * The event loop's thread, but for the inside of a subscriber.
  */
 
 /* The consumer of one part's blocks. */
@@ -35,9 +35,9 @@ struct recording_input_out {
 	void *arg;
 };
 
-/* The feed from one share of the stream input. */
+/* The subscriber from one share of the stream input. */
 struct recording_input_share {
-	struct feed *feed;
+	struct subscriber *subscriber;
 	struct recording_input *input;
 };
 
@@ -76,8 +76,9 @@ struct recording_input {
 /* Arguments of recording_input_feed. */
 struct recording_input_args {
 	struct time_window time_window;
-	bool waits;  /* blocks wait for recording_input_release */
-	bool lesser; /* not recorded: gives way to recordings, see feed_args */
+	bool waits; /* blocks wait for recording_input_release */
+	bool
+	    lesser; /* not recorded: gives way to recordings, see subscriber_args */
 	/* ns of data from before the time window opens that wait, too */
 	int64_t backlog;
 	void (*changed)(void *arg);
@@ -100,13 +101,13 @@ int recording_input_open_passing(struct recording_input **input,
 				 struct stream_input *in, struct arena *arena,
 				 const char *name, struct fault *fault);
 
-/* Makes the feeds, which give blocks to `out`, one entry per part.  Returns 0
+/* Makes the subscribers, which give blocks to `out`, one entry per part.  Returns 0
  * or -ENOMEM. */
 int recording_input_feed(struct recording_input *s,
 			 const struct recording_input_args *args,
 			 const struct recording_input_out *out);
 
-/* Joins the feeds to their receivers: packets are taken in from now on.
+/* Joins the subscribers to their receivers: packets are taken in from now on.
  * Allocates a few bytes; if that fails the daemon aborts.  A second call does
  * nothing. */
 void recording_input_begin(struct recording_input *s,

@@ -15,7 +15,7 @@
  * threads that read them.  Each recording of the stream has a recording input
  * (recording_input.h), which takes packets from it.
  *
- *   sockets --> share 0 (an intake on one receiver) --> feeds --> recording
+ *   sockets --> share 0 (an intake on one receiver) --> subscribers --> recording
  *          \--> share 1 (on another)  ------------------^          inputs
  *
  * It has one share per receiver thread that reads it: at most one per

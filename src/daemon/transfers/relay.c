@@ -114,11 +114,12 @@ source_make(struct relay *r, const struct relay_args *a, struct fault *fault)
 }
 
 /*
- * Makes the relay's feed.  Without a start time, packets received before now
+ * Makes the relay's subscriber.  Without a start time, packets received before now
  * are left out.
  */
 static int
-feed_make_of(struct relay *r, const struct relay_args *a, struct fault *fault)
+subscriber_make_of(struct relay *r, const struct relay_args *a,
+		   struct fault *fault)
 {
 	int64_t now = clock_steady();
 	struct recording_input_args from = {
@@ -153,7 +154,7 @@ relay_open(struct relay **relay, const struct session_host *host,
 	if (!err)
 		err = source_make(r, args, fault);
 	if (!err)
-		err = feed_make_of(r, args, fault);
+		err = subscriber_make_of(r, args, fault);
 	if (err) {
 		relay_free(r);
 		return err;

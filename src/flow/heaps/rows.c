@@ -259,7 +259,7 @@ would_do(char text[LARGE_TEXT], uint64_t bytes)
 			 (unsigned long long)((bytes + mib - 1) / mib));
 }
 
-/* Logs, once per feed, that a heap does not fit into any block. */
+/* Logs, once per subscriber, that a heap does not fit into any block. */
 static void
 rows_large(struct heaps *p, const struct format_piece *piece,
 	   const struct row_block_want *want)

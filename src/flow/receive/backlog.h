@@ -10,7 +10,7 @@
 
 /*
  * A backlog keeps what came before a recording began.  The closed blocks of an
- * armed feed wait in it, oldest first, until there is a recording that they can
+ * armed subscriber wait in it, oldest first, until there is a recording that they can
  * go to:
  *
  *   WAITING   put -> [ oldest ... newest ]
@@ -65,7 +65,7 @@ void backlog_drop(struct backlog *backlog);
  * the pool was too small for that.  Before that: `keep`. */
 int64_t backlog_kept(struct backlog *backlog);
 
-/* Corrects the sum of the counts of the feed's places. */
+/* Corrects the sum of the counts of the subscriber's places. */
 void backlog_counts(struct backlog *backlog, struct counts *counts);
 
 #endif

@@ -194,7 +194,7 @@ source_look(struct intake_source *s)
 	in->a.ops->counts(in->a.state, s->number, &c);
 	more = c.overruns - s->counts.overruns;
 	atomic_fetch_add_explicit(&in->overruns, more, memory_order_relaxed);
-	for (struct feed *f = in->feeds; f; f = f->next)
+	for (struct subscriber *f = in->subscribers; f; f = f->next)
 		atomic_fetch_add_explicit(&f->overruns, more,
 					  memory_order_relaxed);
 	pthread_mutex_lock(&in->lock);
@@ -276,31 +276,32 @@ source_end(struct intake_source *s, int err)
 			 s->number, strerror(-err));
 }
 
-/* True if the open feed f, a recording, replaces a relay as the leading
- * feed. */
+/* True if the open subscriber f, a recording, replaces a relay as the leading
+ * subscriber. */
 static bool
-gives_way(const struct feed *lead, const struct feed *f, int64_t ahead)
+gives_way(const struct subscriber *lead, const struct subscriber *f,
+	  int64_t ahead)
 {
 	return lead->a.lesser && !f->a.lesser && ahead <= 0;
 }
 
 /*
- * Chooses the feed that packets should land with: the first that is open, else
- * the one that opens next.  The other feeds copy.
+ * Chooses the subscriber that packets should land with: the first that is open, else
+ * the one that opens next.  The other subscribers copy.
  */
-static struct feed *
-feed_leads(const struct intake *in, struct feed_time *t)
+static struct subscriber *
+subscriber_leads(const struct intake *in, struct subscriber_time *t)
 {
-	struct feed *lead = in->feeds;
+	struct subscriber *lead = in->subscribers;
 	int64_t least = INT64_MAX;
 
 	t->alone = true;
 	t->near = false;
-	for (struct feed *f = in->feeds; f; f = f->next) {
-		int64_t ahead = feed_ahead(f, t->now);
+	for (struct subscriber *f = in->subscribers; f; f = f->next) {
+		int64_t ahead = subscriber_ahead(f, t->now);
 
 		t->alone &= ahead > 0;
-		t->near |= feed_near(f, t->now);
+		t->near |= subscriber_near(f, t->now);
 		if (ahead < least || gives_way(lead, f, ahead)) {
 			lead = f;
 			least = ahead;
@@ -311,28 +312,28 @@ feed_leads(const struct intake *in, struct feed_time *t)
 
 /* Reads the clock again: a time window may close in the middle of a pass. */
 static void
-time_look(const struct intake *in, struct feed_time *t)
+time_look(const struct intake *in, struct subscriber_time *t)
 {
 	t->at = clock_steady();
 	t->alone = true;
-	for (struct feed *f = in->feeds; f; f = f->next)
-		t->alone &= feed_ahead(f, t->at) > 0;
+	for (struct subscriber *f = in->subscribers; f; f = f->next)
+		t->alone &= subscriber_ahead(f, t->at) > 0;
 }
 
-/* Aims at the leading feed, and returns the room.  A source that can make its
- * sender wait gets the room of the feed that has the least. */
+/* Aims at the leading subscriber, and returns the room.  A source that can make its
+ * sender wait gets the room of the subscriber that has the least. */
 static unsigned
-pairs_aim(struct intake_source *s, struct feed *lead, struct receive_pair *pair,
-	  unsigned n)
+pairs_aim(struct intake_source *s, struct subscriber *lead,
+	  struct receive_pair *pair, unsigned n)
 {
-	unsigned room = feed_aim(lead, s, pair, n), one;
+	unsigned room = subscriber_aim(lead, s, pair, n), one;
 
-	if (!s->waits || !s->intake->feeds->next)
+	if (!s->waits || !s->intake->subscribers->next)
 		return room;
-	for (struct feed *f = s->intake->feeds; f; f = f->next) {
+	for (struct subscriber *f = s->intake->subscribers; f; f = f->next) {
 		if (f == lead || (f->a.lesser && !lead->a.lesser))
 			continue;
-		one = feed_room(f, s, n);
+		one = subscriber_room(f, s, n);
 		if (one < room)
 			room = one;
 	}
@@ -340,20 +341,20 @@ pairs_aim(struct intake_source *s, struct feed *lead, struct receive_pair *pair,
 }
 
 static void
-packets_take(struct intake_source *s, struct feed *lead,
-	     struct receive_batch *b, const struct feed_time *t)
+packets_take(struct intake_source *s, struct subscriber *lead,
+	     struct receive_batch *b, const struct subscriber_time *t)
 {
 	struct intake *in = s->intake;
 
 	if (in->learns)
 		intake_learn(in, b);
-	for (struct feed *f = in->feeds; f; f = f->next) {
+	for (struct subscriber *f = in->subscribers; f; f = f->next) {
 		if (f != lead)
-			feed_take(f, s, b, t, false);
+			subscriber_take(f, s, b, t, false);
 	}
-	feed_take(lead, s, b, t, true);
-	for (struct feed *f = in->feeds; f && b->known; f = f->next)
-		feed_expect(f, s, b->next);
+	subscriber_take(lead, s, b, t, true);
+	for (struct subscriber *f = in->subscribers; f && b->known; f = f->next)
+		subscriber_expect(f, s, b->next);
 }
 
 static uint64_t
@@ -373,8 +374,8 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 	struct intake *in = s->intake;
 	struct receive_pair pair[RECEIVE_BATCH];
 	struct receive_batch b; /* the plugin sets the rest */
-	struct feed_time t = { .utc = now_ns, .now = now, .at = now };
-	struct feed *lead = feed_leads(in, &t);
+	struct subscriber_time t = { .utc = now_ns, .now = now, .at = now };
+	struct subscriber *lead = subscriber_leads(in, &t);
 	uint64_t bytes = 0;
 	bool more = true;
 	int err;
@@ -402,8 +403,8 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 			time_look(in, &t);
 		packets_take(s, lead, &b, &t);
 	}
-	for (struct feed *f = in->feeds; f; f = f->next)
-		feed_show(f, s->place);
+	for (struct subscriber *f = in->subscribers; f; f = f->next)
+		subscriber_show(f, s->place);
 	return more ? INTAKE_MORE : (int)(bytes * INTAKE_FULL / s->hold);
 }
 
@@ -429,17 +430,17 @@ looked(const struct intake *in, unsigned tick)
 void
 intake_tick(struct intake *in, int64_t now)
 {
-	for (struct feed *f = in->feeds; f; f = f->next)
-		feed_age(f, now);
+	for (struct subscriber *f = in->subscribers; f; f = f->next)
+		subscriber_age(f, now);
 	intake_look(in, looked(in, in->tick + 1) - looked(in, in->tick));
 	in->tick = (in->tick + 1) % LOOKS;
 }
 
-/* ---- feeds ------------------------------------------------------------- */
+/* ---- subscribers ------------------------------------------------------------- */
 
 /*
- * Lets feeds join an intake and leave it.  Packets that the sources counted
- * before a feed joined are not the feed's; packets that came before its time window
+ * Lets subscribers join an intake and leave it.  Packets that the sources counted
+ * before a subscriber joined are not the subscriber's; packets that came before its time window
  * closed are.
  */
 
@@ -447,12 +448,12 @@ intake_tick(struct intake *in, int64_t now)
  * intake_drain. */
 enum { FLUSH_BATCHES = 4096 };
 
-/* Appends a feed.  For the first one, sources count from zero: what they
+/* Appends a subscriber.  For the first one, sources count from zero: what they
  * counted before it was for nobody else. */
 void
-intake_join(struct intake *in, struct feed *f)
+intake_join(struct intake *in, struct subscriber *f)
 {
-	struct feed **at = &in->feeds;
+	struct subscriber **at = &in->subscribers;
 
 	if (in->used)
 		intake_look(in, in->sources);
@@ -461,7 +462,7 @@ intake_join(struct intake *in, struct feed *f)
 		f->source[i].datagrams = in->source[i].counts.datagrams;
 		f->source[i].overruns = in->source[i].counts.overruns;
 	}
-	f->state = FEED_JOINED;
+	f->state = SUBSCRIBER_JOINED;
 	f->time_window = f->wanted;
 	pthread_mutex_unlock(&in->lock);
 	in->used = true;
@@ -471,29 +472,29 @@ intake_join(struct intake *in, struct feed *f)
 }
 
 void
-intake_leave(struct intake *in, struct feed *f)
+intake_leave(struct intake *in, struct subscriber *f)
 {
-	struct feed **at = &in->feeds;
+	struct subscriber **at = &in->subscribers;
 
 	pthread_mutex_lock(&in->lock);
 	for (unsigned i = 0; i < in->sources; i++) {
 		f->source[i].datagrams_end = in->source[i].counts.datagrams;
 		f->source[i].overruns_end = in->source[i].counts.overruns;
 	}
-	f->state = FEED_LEFT;
+	f->state = SUBSCRIBER_LEFT;
 	pthread_mutex_unlock(&in->lock);
 	while (*at != f)
 		at = &(*at)->next;
 	*at = f->next;
 }
 
-/* Takes packets from a source at the end of a feed.  True if more may be
+/* Takes packets from a source at the end of a subscriber.  True if more may be
  * left. */
 static bool
-source_drain(struct intake_source *s, struct feed *f, unsigned batches,
+source_drain(struct intake_source *s, struct subscriber *f, unsigned batches,
 	     int64_t now_ns, int64_t now)
 {
-	struct feed_source *of = &f->source[s->number];
+	struct subscriber_source *of = &f->source[s->number];
 	int came;
 
 	if (s->ended || (of->drained && !s->waits) ||
@@ -501,16 +502,16 @@ source_drain(struct intake_source *s, struct feed *f, unsigned batches,
 		return false;
 	came = intake_pass(s, batches, now_ns, now);
 	of->drainings += came ? batches : 0;
-	return feed_waits(f, s, now, came);
+	return subscriber_waits(f, s, now, came);
 }
 
-/* Marks the sources of all feeds that end with this one, or ended before, as
- * drained, so that two feeds that end at the same time get the same packets.  A
- * feed that ends later may have more waiting. */
+/* Marks the sources of all subscribers that end with this one, or ended before, as
+ * drained, so that two subscribers that end at the same time get the same packets.  A
+ * subscriber that ends later may have more waiting. */
 static void
-feeds_drained(struct intake *in, const struct feed *by, int64_t now)
+subscribers_drained(struct intake *in, const struct subscriber *by, int64_t now)
 {
-	for (struct feed *f = in->feeds; f; f = f->next) {
+	for (struct subscriber *f = in->subscribers; f; f = f->next) {
 		if (!f->until || now < f->settled ||
 		    f->time_window.data != by->time_window.data ||
 		    f->time_window.close > by->time_window.close)
@@ -526,7 +527,7 @@ feeds_drained(struct intake *in, const struct feed *by, int64_t now)
  * forever, so the end is limited to what a socket can hold, and to a second.
  */
 bool
-intake_drain(struct intake *in, struct feed *f, unsigned batches,
+intake_drain(struct intake *in, struct subscriber *f, unsigned batches,
 	     int64_t now_ns, int64_t now)
 {
 	bool more = false;
@@ -536,7 +537,7 @@ intake_drain(struct intake *in, struct feed *f, unsigned batches,
 	for (unsigned i = 0; i < in->sources; i++)
 		more |= source_drain(&in->source[i], f, batches, now_ns, now);
 	if (!more)
-		feeds_drained(in, f, now);
+		subscribers_drained(in, f, now);
 	if (more && now >= f->until)
 		log_line(LEVEL_WARN, f->a.name,
 			 "the end came faster than its sockets could be "
@@ -546,8 +547,8 @@ intake_drain(struct intake *in, struct feed *f, unsigned batches,
 }
 
 void
-intake_flush(struct intake *in, struct feed *f, int64_t now)
+intake_flush(struct intake *in, struct subscriber *f, int64_t now)
 {
-	feed_flush(f, now);
+	subscriber_flush(f, now);
 	intake_look(in, in->sources);
 }

@@ -10,16 +10,16 @@
 
 #include "contract/receive.h"
 #include "flow/place/time_window.h"
-#include "flow/receive/feed.h"
+#include "flow/receive/subscriber.h"
 #include "flow/place/learn.h"
 
 /*
- * An intake is an instance of a receive plugin with its sources, and the feeds
- * that its packets go to (feed.h).  Packets go to a feed's places by the source
+ * An intake is an instance of a receive plugin with its sources, and the subscribers
+ * that its packets go to (subscriber.h).  Packets go to a subscriber's places by the source
  * that brings them (one place per substream), or by what their headers say (a
  * stream that is split).
  *
- * The event loop makes and frees an intake; while it has feeds it belongs to
+ * The event loop makes and frees an intake; while it has subscribers it belongs to
  * one receiver thread, except where noted.
  */
 struct intake;
@@ -53,7 +53,7 @@ struct intake_args {
 	 * reach the places that use it. */
 	struct format_shape *shape;
 	uint32_t slots;	 /* slots of a block */
-	unsigned places; /* places of each feed */
+	unsigned places; /* places of each subscriber */
 	/* Places are shared with other intakes, see shared.h. */
 	bool rings;
 	/* INTAKE_SOURCE: source s feeds place sub(s) / shares. */
@@ -78,10 +78,10 @@ struct intake {
 	unsigned left;	  /* sources that have not ended */
 	unsigned look;	  /* source whose counts are read next */
 	unsigned tick;	  /* tick in the current second, 0 to LOOKS - 1 */
-	bool used;	  /* it has had a feed */
-	/* Feeds in the order in which they joined; NULL: no source is
+	bool used;	  /* it has had a subscriber */
+	/* Subscribers in the order in which they joined; NULL: no source is
 	 * polled. */
-	struct feed *feeds;
+	struct subscriber *subscribers;
 	const struct arrival *arrival; /* the receiver's */
 	struct intake *next;	       /* receiver::intakes */
 
@@ -94,7 +94,7 @@ struct intake {
 				      data depend on it */
 
 	pthread_mutex_t lock; /* guards counts of sources, and state and ordered
-				 time windows of feeds */
+				 time windows of subscribers */
 };
 
 /* Makes an intake; the plugin instance must outlive it.  Returns 0 or
@@ -116,19 +116,19 @@ int intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 /* Ages blocks and publishes counters; call it every tenth of a second. */
 void intake_tick(struct intake *in, int64_t now);
 
-/* A feed joins; an ended feed leaves. */
-void intake_join(struct intake *in, struct feed *f);
-void intake_leave(struct intake *in, struct feed *f);
+/* A subscriber joins; an ended subscriber leaves. */
+void intake_join(struct intake *in, struct subscriber *f);
+void intake_leave(struct intake *in, struct subscriber *f);
 
 /*
- * Ends a feed without making other feeds wait: takes at most `batches` more of
- * each source, for all feeds.  True when everything was taken that came before
+ * Ends a subscriber without making other subscribers wait: takes at most `batches` more of
+ * each source, for all subscribers.  True when everything was taken that came before
  * its time window closed, or time is up.
  */
-bool intake_drain(struct intake *in, struct feed *f, unsigned batches,
+bool intake_drain(struct intake *in, struct subscriber *f, unsigned batches,
 		  int64_t now_ns, int64_t now);
 
-/* Closes every block of the feed, after intake_drain. */
-void intake_flush(struct intake *in, struct feed *f, int64_t now);
+/* Closes every block of the subscriber, after intake_drain. */
+void intake_flush(struct intake *in, struct subscriber *f, int64_t now);
 
 #endif

@@ -6,7 +6,7 @@
  *   for each ready source: some batches, so that a flood on one socket does
  *       not starve the others
  *   every tenth of a second: age blocks, publish counters
- *   drain feeds that end, flush them, and tell their owners
+ *   drain subscribers that end, flush them, and tell their owners
  *   rest
  *
  * Fairness.  A pass gives every ready source its turn.  With many of them a
@@ -15,7 +15,7 @@
  * smallest socket buffer holds at a gigabit per second.  A flooded source
  * delays the others only by its turn, and what exceeds that is lost where it
  * belongs, in its own socket.  One pass sees up to RECEIVER_EVENTS sources;
- * epoll reports the remaining ones first the next time.  Feeds that end are
+ * epoll reports the remaining ones first the next time.  Subscribers that end are
  * drained in turns too, beside those that go on.
  *
  * Rest.  When packets come one by one, waking up for each costs more than the
@@ -55,7 +55,7 @@
 enum { RECEIVER_EVENTS = 512 }; /* of one epoll_wait */
 
 struct receiver_order {
-	struct feed *feed;
+	struct subscriber *subscriber;
 	struct receiver_order *next; /* receiver::orders */
 };
 
@@ -64,8 +64,8 @@ struct receiver {
 	int epoll, wake;
 
 	/* Used by the thread alone. */
-	struct intake *intakes; /* intakes that have feeds */
-	struct feed *closing;	/* feeds that are ending */
+	struct intake *intakes;	    /* intakes that have subscribers */
+	struct subscriber *closing; /* subscribers that are ending */
 	int64_t next_close; /* steady ns, when the next time window closes */
 	struct arrival arrival;
 	int64_t next_tick;
@@ -84,7 +84,7 @@ enum {
 	BATCHES = 64,	   /* batches of one pass, if there are that many
 			      sources */
 	BATCHES_MOST = 16, /* batches of one source */
-	DRAINED = 4,	   /* batches of a source whose feed ends */
+	DRAINED = 4,	   /* batches of a source whose subscriber ends */
 	/* Between two visits at the end, if nothing comes. */
 	CLOSING_MS = 1,
 	REST_LEAST = 50000,  /* ns */
@@ -131,13 +131,13 @@ intake_remove(struct receiver *r, struct intake *in)
 		source_leave(r, &in->source[i]);
 }
 
-/* ---- feeds ------------------------------------------------------------- */
+/* ---- subscribers ------------------------------------------------------------- */
 
 static void
-feed_add(struct receiver *r, struct feed *f)
+subscriber_add(struct receiver *r, struct subscriber *f)
 {
 	struct intake *in = f->in;
-	bool slept = !in->feeds;
+	bool slept = !in->subscribers;
 
 	intake_join(in, f);
 	if (slept)
@@ -145,26 +145,26 @@ feed_add(struct receiver *r, struct feed *f)
 }
 
 static void
-feed_end(struct receiver *r, struct feed *f, int64_t now)
+subscriber_end(struct receiver *r, struct subscriber *f, int64_t now)
 {
 	struct intake *in = f->in;
 
 	intake_flush(in, f, now);
 	intake_leave(in, f);
-	if (!in->feeds)
+	if (!in->subscribers)
 		intake_remove(r, in);
-	/* After this call the event loop may free feed and intake. */
+	/* After this call the event loop may free subscriber and intake. */
 	f->a.done(f->a.arg);
 }
 
-/* Takes what is left in the sockets for feeds that end, a little at a time. */
+/* Takes what is left in the sockets for subscribers that end, a little at a time. */
 static void
 closing_pass(struct receiver *r, int64_t now)
 {
-	struct feed **at = &r->closing;
+	struct subscriber **at = &r->closing;
 
 	while (*at) {
-		struct feed *f = *at;
+		struct subscriber *f = *at;
 
 		if (!intake_drain(f->in, f, DRAINED, now + r->arrival.offset,
 				  now)) {
@@ -172,27 +172,27 @@ closing_pass(struct receiver *r, int64_t now)
 			continue;
 		}
 		*at = f->next_closing;
-		feed_end(r, f, now);
+		subscriber_end(r, f, now);
 	}
 }
 
 static void
-closing_add(struct receiver *r, struct feed *f, int64_t now)
+closing_add(struct receiver *r, struct subscriber *f, int64_t now)
 {
-	feed_close(f, now);
+	subscriber_close(f, now);
 	f->next_closing = r->closing;
 	r->closing = f;
 }
 
-/* Begins the end of feeds whose time windows have closed, and finds when the next time window
+/* Begins the end of subscribers whose time windows have closed, and finds when the next time window
  * closes.  Gates by data time are checked with every tick. */
 static void
 closing_find(struct receiver *r, int64_t now)
 {
 	r->next_close = INT64_MAX;
 	for (struct intake *in = r->intakes; in; in = in->next) {
-		for (struct feed *f = in->feeds; f; f = f->next) {
-			if (!f->until && feed_closes(f, now))
+		for (struct subscriber *f = in->subscribers; f; f = f->next) {
+			if (!f->until && subscriber_closes(f, now))
 				closing_add(r, f, now);
 			else if (!f->until && !f->time_window.data &&
 				 f->time_window.close < r->next_close)
@@ -203,13 +203,13 @@ closing_find(struct receiver *r, int64_t now)
 
 /* ---- orders ------------------------------------------------------------ */
 
-/* Applies ordered time windows, but not to feeds that are ending. */
+/* Applies ordered time windows, but not to subscribers that are ending. */
 static void
 time_windows_take(struct receiver *r)
 {
 	for (struct intake *in = r->intakes; in; in = in->next) {
 		pthread_mutex_lock(&in->lock);
-		for (struct feed *f = in->feeds; f; f = f->next) {
+		for (struct subscriber *f = in->subscribers; f; f = f->next) {
 			if (!f->until)
 				f->time_window = f->wanted;
 		}
@@ -217,7 +217,7 @@ time_windows_take(struct receiver *r)
 	}
 }
 
-/* Takes new feeds and time windows.  False: the thread has to stop. */
+/* Takes new subscribers and time windows.  False: the thread has to stop. */
 static bool
 orders_do(struct receiver *r, int64_t now)
 {
@@ -234,7 +234,7 @@ orders_do(struct receiver *r, int64_t now)
 	pthread_mutex_unlock(&r->lock);
 	for (; o; o = next) {
 		next = o->next;
-		feed_add(r, o->feed);
+		subscriber_add(r, o->subscriber);
 		free(o);
 	}
 	time_windows_take(r);
@@ -339,10 +339,10 @@ wait_ms(const struct receiver *r, int64_t now)
 	return left > 0 ? (int)((left + 999999) / 1000000) : 0;
 }
 
-/* Ends and begins feeds, after all sources had their turn.  False: the thread
+/* Ends and begins subscribers, after all sources had their turn.  False: the thread
  * has to stop. */
 static bool
-feeds_pass(struct receiver *r, int n, int64_t now)
+subscribers_pass(struct receiver *r, int n, int64_t now)
 {
 	bool ticks = now >= r->next_tick;
 
@@ -375,7 +375,7 @@ receiver_run(void *arg)
 		now = arrival_look(&r->arrival);
 		heartbeat_at(&r->beat, now);
 		most = sources_pass(r, n, now);
-		on = feeds_pass(r, n, now);
+		on = subscribers_pass(r, n, now);
 		if (most == INTAKE_MORE || r->closing ||
 		    has_orders(r->event, n))
 			r->rest = 0;
@@ -395,13 +395,13 @@ receiver_run(void *arg)
  */
 
 int
-receiver_feed(struct receiver *r, struct feed *f)
+receiver_subscribe(struct receiver *r, struct subscriber *f)
 {
 	struct receiver_order *o = calloc(1, sizeof *o);
 
 	if (!o)
 		return -ENOMEM;
-	o->feed = f;
+	o->subscriber = f;
 	pthread_mutex_lock(&r->lock);
 	*r->orders_end = o;
 	r->orders_end = &o->next;

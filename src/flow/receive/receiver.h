@@ -25,18 +25,18 @@ struct receiver_args {
  * -errno. */
 int receiver_start(struct receiver **receiver,
 		   const struct receiver_args *args);
-void receiver_stop(struct receiver *r); /* every feed must be done */
+void receiver_stop(struct receiver *r); /* every subscriber must be done */
 
 /*
- * Gives a feed to the thread, and does not wait.  The sources of its intake are
- * polled from the first feed to the last; all feeds of one intake go to one
- * receiver.  After the feed's time window has closed, packets that had come are still
- * taken in, while other feeds go on; then the feed is flushed, and `done` is
+ * Gives a subscriber to the thread, and does not wait.  The sources of its intake are
+ * polled from the first subscriber to the last; all subscribers of one intake go to one
+ * receiver.  After the subscriber's time window has closed, packets that had come are still
+ * taken in, while other subscribers go on; then the subscriber is flushed, and `done` is
  * called.  Returns 0 or -ENOMEM.
  */
-int receiver_feed(struct receiver *r, struct feed *f);
+int receiver_subscribe(struct receiver *r, struct subscriber *f);
 
-/* Tells the thread that time windows were ordered, see feed_order. */
+/* Tells the thread that time windows were ordered, see subscriber_order. */
 void receiver_look(struct receiver *r);
 
 /* Returns when its last pass began, steady ns: at most a tenth of a second ago,

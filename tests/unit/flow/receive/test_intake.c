@@ -56,7 +56,7 @@ static struct format_shape shape;
 static struct arena *arena;
 static struct block_pool *pool;
 static struct intake *intake;
-static struct feed *feed;
+static struct subscriber *subscriber;
 static struct block *shelf[SHELF]; /* waiting for slow disks */
 static unsigned shelved;
 static bool slow;
@@ -207,11 +207,11 @@ intake_open(unsigned shares, unsigned share)
 				    .shape = &shape,
 				    .slots = SLOTS,
 				    .shares = shares };
-	struct feed_args user = { .name = "test",
-				  .place = place,
-				  .time_window = { INT64_MIN, INT64_MAX,
-						   false },
-				  .done = done };
+	struct subscriber_args user = { .name = "test",
+					.place = place,
+					.time_window = { INT64_MIN, INT64_MAX,
+							 false },
+					.done = done };
 
 	shape = (struct format_shape){ .prefix = PREFIX,
 				       .payload = PAYLOAD,
@@ -229,21 +229,21 @@ intake_open(unsigned shares, unsigned share)
 					     .max_age = 1000,
 					     .out = out };
 	ck_assert_int_eq(intake_make(&intake, &args), 0);
-	ck_assert_int_eq(feed_make(&feed, intake, &user), 0);
+	ck_assert_int_eq(subscriber_make(&subscriber, intake, &user), 0);
 	intake->arrival = &arrival;
-	intake_join(intake, feed);
+	intake_join(intake, subscriber);
 }
 
 static void
 close_all(void)
 {
-	intake_flush(intake, feed, 1 << 20);
-	intake_leave(intake, feed);
+	intake_flush(intake, subscriber, 1 << 20);
+	intake_leave(intake, subscriber);
 	while (shelved)
 		home(shelf[--shelved]);
 	ck_assert_uint_eq(block_pool_free_blocks(pool),
 			  block_pool_blocks(pool));
-	feed_free(feed);
+	subscriber_free(subscriber);
 	intake_free(intake);
 	block_pool_return(pool);
 	arena_free(arena);
@@ -267,7 +267,7 @@ counts_of(unsigned place)
 {
 	struct counts c;
 
-	counts_read(&c, &feed->shown[place]);
+	counts_read(&c, &subscriber->shown[place]);
 	return c;
 }
 
@@ -414,7 +414,7 @@ END_TEST
 /* Of two shares, the second: substreams 1, 3, 5 ... */
 START_TEST(sources_feed_their_places)
 {
-	struct feed_view view;
+	struct subscriber_view view;
 
 	pool_open(9, 40);
 	for (unsigned i = 0; i < 8; i++)
@@ -426,7 +426,7 @@ START_TEST(sources_feed_their_places)
 	for (unsigned i = 0; i < 4; i++)
 		ck_assert_uint_eq(counts_of(i).datagrams, 80);
 	for (unsigned i = 0; i < 8; i++) {
-		feed_look(feed, i, &view);
+		subscriber_look(subscriber, i, &view);
 		ck_assert_uint_eq(view.place, i % 4);
 	}
 	close_all();
@@ -436,7 +436,7 @@ END_TEST
 /* Each source is looked at once in ten ticks, in turn. */
 START_TEST(looks_are_spread)
 {
-	struct feed_view view;
+	struct subscriber_view view;
 
 	pool_open(40, 80);
 	intake_open(1, 0);
@@ -448,7 +448,7 @@ START_TEST(looks_are_spread)
 	}
 	ck_assert_uint_eq(intake->overruns, 39 * 40 / 2);
 	for (unsigned i = 0; i < 40; i++) {
-		feed_look(feed, i, &view);
+		subscriber_look(subscriber, i, &view);
 		ck_assert_uint_eq(view.counts.datagrams, 3);
 		ck_assert_int_eq(atoi(view.counts.sender), i);
 	}
@@ -475,10 +475,10 @@ END_TEST
 
 /* Everything that has come by now. */
 static void
-feed_end(void)
+subscriber_end(void)
 {
-	feed->time_window.close = 5;
-	feed_close(feed, 5);
+	subscriber->time_window.close = 5;
+	subscriber_close(subscriber, 5);
 }
 
 /* The end takes what is there, in turns, and waits for nobody for ever. */
@@ -490,8 +490,8 @@ START_TEST(an_end_is_drained)
 	intake_open(1, 0);
 	for (unsigned i = 0; i < 4; i++)
 		net.source[i].left = 1000 * i;
-	feed_end();
-	while (!intake_drain(intake, feed, 1, LATER, LATER + rounds))
+	subscriber_end();
+	while (!intake_drain(intake, subscriber, 1, LATER, LATER + rounds))
 		rounds++;
 	ck_assert_uint_ge(rounds, 3000 / RECEIVE_BATCH);
 	for (unsigned i = 0; i < 4; i++)
@@ -501,9 +501,10 @@ START_TEST(an_end_is_drained)
 	pool_open(2, 40);
 	intake_open(1, 0);
 	net.source[1].left = 1000000000;
-	feed_end();
-	ck_assert(!intake_drain(intake, feed, 1, LATER, LATER));
-	ck_assert(intake_drain(intake, feed, 1, LATER, LATER + 2000000000));
+	subscriber_end();
+	ck_assert(!intake_drain(intake, subscriber, 1, LATER, LATER));
+	ck_assert(
+	    intake_drain(intake, subscriber, 1, LATER, LATER + 2000000000));
 	close_all();
 }
 END_TEST

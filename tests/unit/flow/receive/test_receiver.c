@@ -16,7 +16,7 @@ sent_and_recorded(unsigned train, const char *options)
 	pool_open();
 	stream_open(&stream[0], "udp", options);
 	ck_assert_int_eq(receiver_start(&r, NULL), 0);
-	ck_assert_int_eq(receiver_feed(r, stream[0].feed), 0);
+	ck_assert_int_eq(receiver_subscribe(r, stream[0].subscriber), 0);
 	sender_connect(&sender, &stream[0], 0);
 	sender.train = train;
 	sender.from = 1000000;
@@ -60,7 +60,8 @@ START_TEST(a_stop_takes_what_has_arrived)
 		for (unsigned i = 0; i < 256; i += train)
 			sender_send(&sender, i, train);
 		/* All of it is in the socket before the receiver knows it. */
-		ck_assert_int_eq(receiver_feed(r, stream[0].feed), 0);
+		ck_assert_int_eq(receiver_subscribe(r, stream[0].subscriber),
+				 0);
 		stream_stop(r, &stream[0]);
 		receiver_stop(r);
 		c = stream_check(&stream[0]);
@@ -83,7 +84,8 @@ START_TEST(streams_do_not_mix)
 	ck_assert_int_eq(receiver_start(&r, NULL), 0);
 	for (unsigned i = 0; i < MOST; i++) {
 		stream_open(&stream[i], "udp", i ? one : two);
-		ck_assert_int_eq(receiver_feed(r, stream[i].feed), 0);
+		ck_assert_int_eq(receiver_subscribe(r, stream[i].subscriber),
+				 0);
 		sender_connect(&sender[i], &stream[i], 0);
 		sender[i].from = i * 100000;
 	}
@@ -117,10 +119,10 @@ START_TEST(a_source_ends)
 	pool_open();
 	stream_open(&stream[0], "gen", "packets = 20000; first = 77;");
 	ck_assert_int_eq(receiver_start(&r, NULL), 0);
-	ck_assert_int_eq(receiver_feed(r, stream[0].feed), 0);
+	ck_assert_int_eq(receiver_subscribe(r, stream[0].subscriber), 0);
 	do {
 		sched_yield();
-		counts_read(&c, &stream[0].feed->shown[0]);
+		counts_read(&c, &stream[0].subscriber->shown[0]);
 	} while (c.datagrams < 20000);
 	stream_stop(r, &stream[0]);
 	c = stream_check(&stream[0]);
@@ -151,7 +153,7 @@ START_TEST(nothing_comes)
 	ck_assert_int_eq(receiver_start(&r, NULL), 0);
 	beats(r);
 	stream_open(&stream[0], "udp", one);
-	ck_assert_int_eq(receiver_feed(r, stream[0].feed), 0);
+	ck_assert_int_eq(receiver_subscribe(r, stream[0].subscriber), 0);
 	beats(r);
 	stream_stop(r, &stream[0]);
 	ck_assert_uint_eq(stream_check(&stream[0]).datagrams, 0);

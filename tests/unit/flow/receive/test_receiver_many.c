@@ -50,7 +50,8 @@ START_TEST(a_flood_starves_nobody)
 	for (unsigned i = 0; i < MOST; i++) {
 		stream_open(&stream[i], i == GEN ? "gen" : "udp",
 			    i == GEN ? endless : one);
-		ck_assert_int_eq(receiver_feed(r, stream[i].feed), 0);
+		ck_assert_int_eq(receiver_subscribe(r, stream[i].subscriber),
+				 0);
 		if (i != GEN)
 			sender_connect(&sender[i], &stream[i], 0);
 	}
@@ -61,14 +62,15 @@ START_TEST(a_flood_starves_nobody)
 			sender_send(&sender[i], n, TRAIN);
 		for (unsigned i = 1; i < GEN; i++) {
 			do
-				counts_read(&c, &stream[i].feed->shown[0]);
+				counts_read(&c,
+					    &stream[i].subscriber->shown[0]);
 			while (c.datagrams < n + TRAIN && !sched_yield());
 		}
 	}
 	atomic_store(&flood.stop, true);
 	pthread_join(flood.thread, NULL);
 	ck_assert_uint_lt(flood.from, FLOOD);
-	counts_read(&c, &stream[GEN].feed->shown[0]);
+	counts_read(&c, &stream[GEN].subscriber->shown[0]);
 	ck_assert_uint_lt(c.datagrams, FLOOD);
 	for (unsigned i = 0; i < MOST; i++) {
 		stream_stop(r, &stream[i]);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several feeds of one intake: each has exactly the packets that its time window lets
+ * Several subscribers of one intake: each has exactly the packets that its time window lets
  * through, whoever they land with.
  *
  *   stamps  ----1----2----3----4----5----6----7---->
- *   feed A  |..................)
- *   feed B                     [...................
- *   feed C            [.................)
+ *   subscriber A  |..................)
+ *   subscriber B                     [...................
+ *   subscriber C            [.................)
  */
-#include "lib/feed_bench.h"
+#include "lib/subscriber_bench.h"
 
 /* ---- tests ------------------------------------------------------------- */
 
@@ -206,7 +206,7 @@ START_TEST(queues_of_a_card)
 END_TEST
 
 /* Only seconds of data tell how many frames there are in one: until then all
- * packets are held, of each feed those that are its own. */
+ * packets are held, of each subscriber those that are its own. */
 START_TEST(while_it_learns)
 {
 	struct user *a, *b, *c;
@@ -232,7 +232,7 @@ START_TEST(while_it_learns)
 	ck_assert_uint_eq(n.datagrams, 250);
 	ck_assert_uint_eq(n.drop[DROP_BEFORE_START], 100);
 	ck_assert_uint_eq(counts_of(c).drop[DROP_BEFORE_START], 250);
-	gate_order(b, b->feed->time_window.open, now);
+	gate_order(b, b->subscriber->time_window.open, now);
 	run_until(now + SECOND / 10, 500 * US);
 	ck_assert_uint_eq(counts_of(b).placed, 150);
 	has_exactly(a, 0, INT64_MIN, BEGIN + 1000 * US);
@@ -245,7 +245,7 @@ END_TEST
 START_TEST(others_come_and_go)
 {
 	struct user *a, *b, *c;
-	struct feed_view view;
+	struct subscriber_view view;
 
 	net_open(PLAIN, 1);
 	send_all(0, 5000, 10 * US, 8);
@@ -253,14 +253,14 @@ START_TEST(others_come_and_go)
 	run_until(BEGIN + 10000 * US, 500 * US);
 	b = user_come(now, INT64_MAX, false);
 	run_until(BEGIN + 20000 * US, 500 * US);
-	gate_order(b, b->feed->time_window.open, now);
+	gate_order(b, b->subscriber->time_window.open, now);
 	run_until(BEGIN + 40000 * US, 500 * US);
 	ck_assert(b->closed && !a->closed);
 	/* What its sources told is told of that time. */
-	feed_look(b->feed, 0, &view);
+	subscriber_look(b->subscriber, 0, &view);
 	ck_assert_uint_ge(view.counts.datagrams, 1000);
 	ck_assert_uint_le(view.counts.datagrams, 1500);
-	ck_assert_uint_eq(b->feed->overruns, view.counts.overruns);
+	ck_assert_uint_eq(b->subscriber->overruns, view.counts.overruns);
 	c = user_come(now, INT64_MAX, false);
 	gate_order(a, INT64_MIN, now);
 	run_until(BEGIN + SECOND / 10, 500 * US);
@@ -392,7 +392,7 @@ START_TEST(one_ends_before_the_other)
 }
 END_TEST
 
-/* A source that nothing comes from does not keep a feed from its end, nor does
+/* A source that nothing comes from does not keep a subscriber from its end, nor does
  * one that never gets empty. */
 START_TEST(an_end_waits_for_nobody)
 {
@@ -417,18 +417,18 @@ END_TEST
  * in its sockets is of before and after. */
 START_TEST(edges_are_near_for_long)
 {
-	struct feed f = { .time_window = { .open = BEGIN,
-					   .close = INT64_MAX } };
+	struct subscriber f = { .time_window = { .open = BEGIN,
+						 .close = INT64_MAX } };
 
-	ck_assert(!feed_near(&f, BEGIN - SECOND));
-	ck_assert(feed_near(&f, BEGIN));
-	ck_assert(feed_near(&f, BEGIN + ARRIVAL_OLD - SECOND));
-	ck_assert(!feed_near(&f, BEGIN + ARRIVAL_OLD + SECOND));
+	ck_assert(!subscriber_near(&f, BEGIN - SECOND));
+	ck_assert(subscriber_near(&f, BEGIN));
+	ck_assert(subscriber_near(&f, BEGIN + ARRIVAL_OLD - SECOND));
+	ck_assert(!subscriber_near(&f, BEGIN + ARRIVAL_OLD + SECOND));
 }
 END_TEST
 
-SUITE("feed", one_follows_another, two_overlap, a_lesser_one_makes_nobody_wait,
-      queues_of_a_card, while_it_learns, others_come_and_go, one_is_cancelled,
-      early_ones_are_placed, without_stamps, without_stamps_two_end,
-      one_ends_before_the_other, an_end_waits_for_nobody,
-      edges_are_near_for_long)
+SUITE("subscriber", one_follows_another, two_overlap,
+      a_lesser_one_makes_nobody_wait, queues_of_a_card, while_it_learns,
+      others_come_and_go, one_is_cancelled, early_ones_are_placed,
+      without_stamps, without_stamps_two_end, one_ends_before_the_other,
+      an_end_waits_for_nobody, edges_are_near_for_long)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_TESTS_FEED_BENCH_H
-#define SPATE_TESTS_FEED_BENCH_H
+#ifndef SPATE_TESTS_SUBSCRIBER_BENCH_H
+#define SPATE_TESTS_SUBSCRIBER_BENCH_H
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "lib/dice.h"
-#include "flow/receive/feed.h"
+#include "flow/receive/subscriber.h"
 #include "flow/receive/intake.h"
 #include "lib/suite.h"
 
@@ -19,13 +19,13 @@ enum {
 	SLOTS = 256,
 	MOST = 6000, /* packets of a source */
 	SOURCES = 4,
-	FEEDS = 3,
+	SUBSCRIBERS = 3,
 	KEYS = 3,
 	US = 1000,
 };
 
 /*
- * Feeds of one intake, with a network that is made up: packets come with the
+ * Subscribers of one intake, with a network that is made up: packets come with the
  * stamps that a test gives them, land where the intake aims, or beside it, and
  * every block that comes out is looked at, byte by byte.
  */
@@ -58,7 +58,7 @@ struct receive_state {
 
 /* One user, and what came out for it. */
 struct user {
-	struct feed *feed;
+	struct subscriber *subscriber;
 	struct block_pool *pool;
 	unsigned got[SOURCES][MOST];
 	uint64_t packets;
@@ -70,11 +70,11 @@ static struct receive_state net;
 static struct format_shape shape, own[KEYS], *own_of[KEYS];
 static struct arena *arena;
 static struct intake *intake;
-static struct user user[FEEDS];
+static struct user user[SUBSCRIBERS];
 static unsigned users;
 static int64_t now;
 static struct intake_args intake_args;
-static bool lesser; /* is a feed that is made now */
+static bool lesser; /* is a subscriber that is made now */
 static struct arrival arrival = { .offset = OFFSET, .known = true };
 static const uint32_t key[KEYS] = { 0, 1, 2 };
 static uint8_t aside[RECEIVE_BATCH][PREFIX + PAYLOAD];
@@ -313,9 +313,10 @@ net_open(enum kind kind, unsigned subs)
 		args.key = key;
 		args.own = own_of;
 	}
-	ck_assert_int_eq(
-	    arena_make(&arena, FEEDS * block_pool_need(&blocks), NULL, &fault),
-	    0);
+	ck_assert_int_eq(arena_make(&arena,
+				    SUBSCRIBERS * block_pool_need(&blocks),
+				    NULL, &fault),
+			 0);
 	users = 0;
 	intake_args = args;
 	intake_again();
@@ -326,14 +327,14 @@ user_come(int64_t open, int64_t close, bool early)
 {
 	struct user *u = &user[users++];
 	struct placement_args place[SOURCES + KEYS];
-	struct feed_args args = { .name = "test",
-				  .place = place,
-				  .time_window = { open, close, false },
-				  .early = early,
-				  .lesser = lesser,
-				  .opened = opened,
-				  .done = done,
-				  .arg = u };
+	struct subscriber_args args = { .name = "test",
+					.place = place,
+					.time_window = { open, close, false },
+					.early = early,
+					.lesser = lesser,
+					.opened = opened,
+					.done = done,
+					.arg = u };
 	struct fault fault;
 
 	*u = (struct user){ 0 };
@@ -351,8 +352,8 @@ user_come(int64_t open, int64_t close, bool early)
 					     .max_age = 10 * SECOND,
 					     .out = out,
 					     .arg = u };
-	ck_assert_int_eq(feed_make(&u->feed, intake, &args), 0);
-	intake_join(intake, u->feed);
+	ck_assert_int_eq(subscriber_make(&u->subscriber, intake, &args), 0);
+	intake_join(intake, u->subscriber);
 	return u;
 }
 
@@ -361,12 +362,12 @@ static inline void
 users_end(void)
 {
 	for (struct user *u = user; u < user + users; u++) {
-		struct feed *f = u->feed;
+		struct subscriber *f = u->subscriber;
 
-		if (u->closed || !feed_closes(f, now))
+		if (u->closed || !subscriber_closes(f, now))
 			continue;
 		if (!f->until)
-			feed_close(f, now);
+			subscriber_close(f, now);
 		if (!intake_drain(f->in, f, 1, now + OFFSET, now))
 			continue;
 		intake_flush(f->in, f, now);
@@ -383,7 +384,7 @@ run_until(int64_t end, int64_t step)
 	for (; now < end; now += step) {
 		struct intake *in = intake;
 
-		for (unsigned i = 0; i < in->sources && in->feeds; i++)
+		for (unsigned i = 0; i < in->sources && in->subscribers; i++)
 			intake_pass(&in->source[i], 4, now + OFFSET, now);
 		users_end();
 	}
@@ -392,7 +393,7 @@ run_until(int64_t end, int64_t step)
 static inline void
 gate_order(struct user *u, int64_t open, int64_t close)
 {
-	u->feed->time_window = (struct time_window){ open, close, false };
+	u->subscriber->time_window = (struct time_window){ open, close, false };
 }
 
 static inline struct counts
@@ -401,7 +402,7 @@ counts_of(struct user *u)
 	struct counts sum = { 0 }, c;
 
 	for (unsigned i = 0; i < intake->a.places; i++) {
-		counts_read(&c, &u->feed->shown[i]);
+		counts_read(&c, &u->subscriber->shown[i]);
 		for (unsigned k = 0; k < COUNTS; k++)
 			((uint64_t *)&sum)[k] += ((uint64_t *)&c)[k];
 	}
@@ -413,11 +414,11 @@ static inline void
 net_close(void)
 {
 	for (struct user *u = user; u < user + users; u++)
-		gate_order(u, u->feed->time_window.open,
+		gate_order(u, u->subscriber->time_window.open,
 			   u->closed ? 0
-			   : now < u->feed->time_window.close
+			   : now < u->subscriber->time_window.close
 			       ? now
-			       : u->feed->time_window.close);
+			       : u->subscriber->time_window.close);
 	run_until(now + SECOND / 10, SECOND / 1000);
 	for (struct user *u = user; u < user + users; u++) {
 		struct counts c = counts_of(u);
@@ -431,10 +432,10 @@ net_close(void)
 		ck_assert_uint_eq(c.placed, u->packets);
 		ck_assert_uint_eq(block_pool_free_blocks(u->pool),
 				  blocks.blocks);
-		feed_free(u->feed);
+		subscriber_free(u->subscriber);
 		block_pool_return(u->pool);
 	}
-	ck_assert_ptr_null(intake->feeds);
+	ck_assert_ptr_null(intake->subscribers);
 	intake_free(intake);
 	arena_free(arena);
 	clock_replace(NULL);

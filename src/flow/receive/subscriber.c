@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A feed takes mostly all packets of a batch, as they came: the time window is open, and no edge is near.  Else its own packets
- * are picked.  Only the leading feed moves packets within the memory in which
- * they landed; the others copy, and write to no memory that another feed still
- * has to read.  A packet that landed in slots of the leading feed but is
+ * A subscriber takes mostly all packets of a batch, as they came: the time window is open, and no edge is near.  Else its own packets
+ * are picked.  Only the leading subscriber moves packets within the memory in which
+ * they landed; the others copy, and write to no memory that another subscriber still
+ * has to read.  A packet that landed in slots of the leading subscriber but is
  * not its own is simply not placed: the slot's bit stays clear, and the next
  * packet may land there.
  *
  * A packet without a stamp counts as if it came when the pass began.  Those
  * that were in a socket when the recording was stopped still belong to it,
- * unless another feed is open to take them.
+ * unless another subscriber is open to take them.
  *
  * The data time of a single packet may be wrong, and must not end a recording:
  * a time window by data time closes only after BELIEVED packets in a row, or after
  * UNDISPUTED without a contradiction.
  */
-#include "flow/receive/feed.h"
+#include "flow/receive/subscriber.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -47,9 +47,9 @@ placement_make(struct placement **place, const struct placement_args *args)
 }
 
 static int
-places_make(struct feed *f)
+places_make(struct subscriber *f)
 {
-	const struct feed_args *a = &f->a;
+	const struct subscriber_args *a = &f->a;
 	unsigned places = f->in->a.places;
 	int err = scratch_for(&f->scratch, &a->place[0]);
 
@@ -67,7 +67,7 @@ places_make(struct feed *f)
 }
 
 static int
-sources_make(struct feed *f)
+sources_make(struct subscriber *f)
 {
 	struct intake *in = f->in;
 
@@ -84,7 +84,7 @@ sources_make(struct feed *f)
 }
 
 static int
-split_open(struct feed *f)
+split_open(struct subscriber *f)
 {
 	const struct intake_args *a = &f->in->a;
 	struct split_args args = { .format = a->format,
@@ -100,9 +100,10 @@ split_open(struct feed *f)
 }
 
 int
-feed_make(struct feed **feed, struct intake *in, const struct feed_args *args)
+subscriber_make(struct subscriber **subscriber, struct intake *in,
+		const struct subscriber_args *args)
 {
-	struct feed *f = calloc(1, sizeof *f);
+	struct subscriber *f = calloc(1, sizeof *f);
 	int err;
 
 	if (!f)
@@ -116,7 +117,7 @@ feed_make(struct feed **feed, struct intake *in, const struct feed_args *args)
 	if (!err)
 		err = split_open(f);
 	if (err) {
-		feed_free(f);
+		subscriber_free(f);
 		return err;
 	}
 	if (args->ready)
@@ -124,12 +125,12 @@ feed_make(struct feed **feed, struct intake *in, const struct feed_args *args)
 		       in->a.places * sizeof(struct placement *));
 	f->a.place = NULL; /* belonged to the caller */
 	f->a.ready = NULL;
-	*feed = f;
+	*subscriber = f;
 	return 0;
 }
 
 void
-feed_free(struct feed *f)
+subscriber_free(struct subscriber *f)
 {
 	if (!f)
 		return;
@@ -146,7 +147,7 @@ feed_free(struct feed *f)
 /* ---- the event loop --------------------------------------------------- */
 
 void
-feed_order(struct feed *f, const struct time_window *time_window)
+subscriber_order(struct subscriber *f, const struct time_window *time_window)
 {
 	pthread_mutex_lock(&f->in->lock);
 	f->wanted = *time_window;
@@ -154,20 +155,21 @@ feed_order(struct feed *f, const struct time_window *time_window)
 }
 
 void
-feed_look(struct feed *f, unsigned source, struct feed_view *view)
+subscriber_look(struct subscriber *f, unsigned source,
+		struct subscriber_view *view)
 {
 	const struct intake_source *s = &f->in->source[source];
-	const struct feed_source *of = &f->source[source];
+	const struct subscriber_source *of = &f->source[source];
 
 	pthread_mutex_lock(&f->in->lock);
 	view->counts = s->counts;
-	if (f->state == FEED_MADE)
+	if (f->state == SUBSCRIBER_MADE)
 		view->counts.datagrams = view->counts.overruns = 0;
-	if (f->state == FEED_LEFT) {
+	if (f->state == SUBSCRIBER_LEFT) {
 		view->counts.datagrams = of->datagrams_end;
 		view->counts.overruns = of->overruns_end;
 	}
-	if (f->state != FEED_MADE) {
+	if (f->state != SUBSCRIBER_MADE) {
 		view->counts.datagrams -= of->datagrams;
 		view->counts.overruns -= of->overruns;
 	}
@@ -178,21 +180,21 @@ feed_look(struct feed *f, unsigned source, struct feed_view *view)
 /* ---- the receiver thread ----------------------------------------------- */
 
 void
-feed_show(struct feed *f, unsigned place)
+subscriber_show(struct subscriber *f, unsigned place)
 {
 	counts_show(&f->shown[place], placement_counts(f->place[place]));
 }
 
-/* True if nothing was placed yet: hundreds of armed feeds should cost
+/* True if nothing was placed yet: hundreds of armed subscribers should cost
  * little. */
 static bool
-is_empty(const struct feed *f)
+is_empty(const struct subscriber *f)
 {
 	return !f->opened && !f->a.early;
 }
 
 static bool
-is_shown(struct feed *f, unsigned place)
+is_shown(struct subscriber *f, unsigned place)
 {
 	_Static_assert(offsetof(struct counts, datagrams) == 0, "the first");
 	return atomic_load_explicit(&f->shown[place].n[0],
@@ -201,22 +203,22 @@ is_shown(struct feed *f, unsigned place)
 }
 
 void
-feed_age(struct feed *f, int64_t now)
+subscriber_age(struct subscriber *f, int64_t now)
 {
 	for (unsigned i = 0; i < f->in->a.places; i++) {
 		if (is_empty(f) && is_shown(f, i))
 			continue;
 		placement_age(f->place[i], now);
-		feed_show(f, i);
+		subscriber_show(f, i);
 	}
 }
 
 void
-feed_flush(struct feed *f, int64_t now)
+subscriber_flush(struct subscriber *f, int64_t now)
 {
 	for (unsigned i = 0; i < f->in->a.places; i++)
 		placement_flush(f->place[i]);
-	feed_age(f, now);
+	subscriber_age(f, now);
 }
 
 /* ---- packets of a batch ------------------------------------------------ */
@@ -225,7 +227,7 @@ feed_flush(struct feed *f, int64_t now)
  * Times in ns.  AHEAD: longer than a pass takes.  SETTLE: from a packet's stamp
  * until it is in its socket.  GRACE: between two queues of a network card.
  * GRACE_DATA: between two packets of a stream, by data time.  FLUSH: from the
- * end of a feed until packets that are left are given up.
+ * end of a subscriber until packets that are left are given up.
  */
 #define AHEAD	   INT64_C(50000000)
 #define SETTLE	   INT64_C(1000000)
@@ -237,8 +239,9 @@ enum { BELIEVED = 8 }; /* packets in a row behind the time window */
 #define UNDISPUTED INT64_C(2000000000) /* ns */
 
 /* Landings, for a split, of packets that are in none of its pairs. */
-static const int16_t feed_nowhere[RECEIVE_BATCH] = { [0 ... RECEIVE_BATCH - 1] =
-							 -1 };
+static const int16_t subscriber_nowhere[RECEIVE_BATCH] = {
+	[0 ... RECEIVE_BATCH - 1] = -1
+};
 
 /* ---- the time window --------------------------------------------------------- */
 
@@ -249,7 +252,7 @@ is_void(const struct time_window *g)
 }
 
 int64_t
-feed_ahead(const struct feed *f, int64_t now)
+subscriber_ahead(const struct subscriber *f, int64_t now)
 {
 	const struct time_window *g = &f->time_window;
 
@@ -269,7 +272,7 @@ is_near(int64_t edge, int64_t now)
 }
 
 bool
-feed_near(const struct feed *f, int64_t now)
+subscriber_near(const struct subscriber *f, int64_t now)
 {
 	const struct time_window *g = &f->time_window;
 
@@ -279,14 +282,14 @@ feed_near(const struct feed *f, int64_t now)
 }
 
 bool
-feed_closes(const struct feed *f, int64_t now)
+subscriber_closes(const struct subscriber *f, int64_t now)
 {
 	if (is_void(&f->time_window))
 		return true;
 	if (!f->time_window.data)
 		return now >= f->time_window.close;
 	for (unsigned i = 0; i < f->in->sources; i++) {
-		const struct feed_source *of = &f->source[i];
+		const struct subscriber_source *of = &f->source[i];
 
 		if (of->passed ||
 		    (of->after && now - of->after_at > UNDISPUTED))
@@ -297,13 +300,13 @@ feed_closes(const struct feed *f, int64_t now)
 
 /* How much later, in ns, a packet may come that is from before the edge. */
 static int64_t
-grace(const struct feed *f)
+grace(const struct subscriber *f)
 {
 	return f->time_window.data ? GRACE_DATA : GRACE;
 }
 
 void
-feed_close(struct feed *f, int64_t now)
+subscriber_close(struct subscriber *f, int64_t now)
 {
 	f->settled = now;
 	if (!f->time_window.data && f->time_window.close > 0)
@@ -316,9 +319,10 @@ feed_close(struct feed *f, int64_t now)
 /* A source that can make its sender wait may itself wait for a source behind
  * it: it counts as empty only when a whole round brought nothing. */
 bool
-feed_waits(struct feed *f, struct intake_source *s, int64_t now, int came)
+subscriber_waits(struct subscriber *f, struct intake_source *s, int64_t now,
+		 int came)
 {
-	struct feed_source *of = &f->source[s->number];
+	struct subscriber_source *of = &f->source[s->number];
 
 	if (of->passed && now >= of->passed + grace(f) + f->in->a.late)
 		of->drained = true;
@@ -329,11 +333,11 @@ feed_waits(struct feed *f, struct intake_source *s, int64_t now, int came)
 	return !of->drained;
 }
 
-/* True if packets without a stamp that waited at the end belong to this feed.
+/* True if packets without a stamp that waited at the end belong to this subscriber.
  * They do not if a packet before them came after the time window closed. */
 static bool
-takes_rest(const struct feed *f, const struct feed_source *of,
-	   const struct receive_packet *packet, const struct feed_time *t)
+takes_rest(const struct subscriber *f, const struct subscriber_source *of,
+	   const struct receive_packet *packet, const struct subscriber_time *t)
 {
 	return t->alone && !of->passed && !of->drained &&
 	       !f->time_window.data && !is_void(&f->time_window) &&
@@ -341,7 +345,7 @@ takes_rest(const struct feed *f, const struct feed_source *of,
 }
 
 static void
-after_count(struct feed_source *of, unsigned n, int64_t now)
+after_count(struct subscriber_source *of, unsigned n, int64_t now)
 {
 	if (!of->after)
 		of->after_at = now;
@@ -351,11 +355,11 @@ after_count(struct feed_source *of, unsigned n, int64_t now)
 }
 
 static enum time_side
-sides_look(struct feed *f, struct intake_source *s,
+sides_look(struct subscriber *f, struct intake_source *s,
 	   const struct receive_packet *packet, unsigned n,
-	   const struct feed_time *t, uint8_t *side)
+	   const struct subscriber_time *t, uint8_t *side)
 {
-	struct feed_source *of = &f->source[s->number];
+	struct subscriber_source *of = &f->source[s->number];
 	enum time_side all;
 
 	of->eye.arrival = f->in->arrival;
@@ -375,8 +379,8 @@ sides_look(struct feed *f, struct intake_source *s,
 /* ---- packets ---------------------------------------------------------- */
 
 unsigned
-feed_aim(struct feed *f, struct intake_source *s, struct receive_pair *pair,
-	 unsigned n)
+subscriber_aim(struct subscriber *f, struct intake_source *s,
+	       struct receive_pair *pair, unsigned n)
 {
 	unsigned room;
 
@@ -391,24 +395,24 @@ feed_aim(struct feed *f, struct intake_source *s, struct receive_pair *pair,
 }
 
 unsigned
-feed_room(struct feed *f, struct intake_source *s, unsigned n)
+subscriber_room(struct subscriber *f, struct intake_source *s, unsigned n)
 {
 	struct receive_pair pair[RECEIVE_BATCH];
 
-	return f->opened ? feed_aim(f, s, pair, n) : n;
+	return f->opened ? subscriber_aim(f, s, pair, n) : n;
 }
 
 /* The place whose counts get packets that have no place. */
 static struct placement *
-place_any(const struct feed *f, const struct intake_source *s)
+place_any(const struct subscriber *f, const struct intake_source *s)
 {
 	return f->place[f->split ? 0 : s->place];
 }
 
 static void
-split_put(struct feed *f, struct intake_source *s,
+split_put(struct subscriber *f, struct intake_source *s,
 	  const struct receive_packet *packet, unsigned n,
-	  const int16_t *landing, const struct feed_time *t)
+	  const int16_t *landing, const struct subscriber_time *t)
 {
 	const struct split_batch b = { .source = s->number,
 				       .packet = packet,
@@ -421,15 +425,15 @@ split_put(struct feed *f, struct intake_source *s,
 
 	place = split_batch(f->split, &b, &places);
 	while (places--)
-		feed_show(f, place[places]);
+		subscriber_show(f, place[places]);
 }
 
 /* Hands packets to their places.  `landing`, for a split: the pair of each
  * packet, -1 for none; NULL: packet i is in pair i. */
 static void
-packets_put(struct feed *f, struct intake_source *s,
+packets_put(struct subscriber *f, struct intake_source *s,
 	    const struct receive_packet *packet, unsigned n,
-	    const int16_t *landing, const struct feed_time *t)
+	    const int16_t *landing, const struct subscriber_time *t)
 {
 	if (f->split) {
 		split_put(f, s, packet, n, landing, t);
@@ -440,7 +444,7 @@ packets_put(struct feed *f, struct intake_source *s,
 }
 
 static void
-time_window_opened(struct feed *f)
+time_window_opened(struct subscriber *f)
 {
 	f->opened = true;
 	if (f->a.opened)
@@ -449,8 +453,8 @@ time_window_opened(struct feed *f)
 
 /* Takes its own packets of a batch with an edge in it. */
 static void
-packets_pick(struct feed *f, struct intake_source *s,
-	     const struct receive_batch *b, const struct feed_time *t,
+packets_pick(struct subscriber *f, struct intake_source *s,
+	     const struct receive_batch *b, const struct subscriber_time *t,
 	     uint8_t *side, bool leads)
 {
 	unsigned count[TIME_MIXED] = { 0 };
@@ -467,25 +471,26 @@ packets_pick(struct feed *f, struct intake_source *s,
 	if (count[TIME_IN] && !f->opened)
 		time_window_opened(f);
 	time_window_pick(&own, b->packet, side, b->packets, TIME_IN);
-	packets_put(f, s, own.packet, own.n, leads ? own.from : feed_nowhere,
-		    t);
+	packets_put(f, s, own.packet, own.n,
+		    leads ? own.from : subscriber_nowhere, t);
 }
 
 /* Tells the places of an empty batch.  Threads that share places wait for each
  * other, so a thread without packets must show that it passed, too. */
 static void
-nothing_put(struct feed *f, struct intake_source *s, const struct feed_time *t,
-	    bool leads)
+nothing_put(struct subscriber *f, struct intake_source *s,
+	    const struct subscriber_time *t, bool leads)
 {
 	if (leads || f->in->a.rings)
 		packets_put(f, s, NULL, 0, NULL, t);
 }
 
 void
-feed_take(struct feed *f, struct intake_source *s,
-	  const struct receive_batch *b, const struct feed_time *t, bool leads)
+subscriber_take(struct subscriber *f, struct intake_source *s,
+		const struct receive_batch *b, const struct subscriber_time *t,
+		bool leads)
 {
-	const int16_t *landing = leads ? NULL : feed_nowhere;
+	const int16_t *landing = leads ? NULL : subscriber_nowhere;
 	uint8_t side[RECEIVE_BATCH];
 	enum time_side all;
 
@@ -509,7 +514,8 @@ feed_take(struct feed *f, struct intake_source *s,
 }
 
 void
-feed_expect(struct feed *f, struct intake_source *s, uint64_t sequence)
+subscriber_expect(struct subscriber *f, struct intake_source *s,
+		  uint64_t sequence)
 {
 	placement_expect(f->place[s->place], &f->source[s->number].aim,
 			 sequence);
