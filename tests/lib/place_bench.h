@@ -13,7 +13,7 @@
 #include "lib/suite.h"
 
 /*
- * A bench is a place with everything around it: a arena, a format, a network
+ * A bench is a place with everything around it: an arena, a format, a network
  * that lands packets in the pairs or elsewhere, and a shelf of the blocks
  * that came out.
  *

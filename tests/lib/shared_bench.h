@@ -10,11 +10,19 @@
 #include "base/log.h"
 #include "lib/dice.h"
 #include "flow/memory/checksums.h"
-#include "flow/slots/shared.h"
+#include "flow/slots/shared.c"
 #include "lib/suite.h"
 
+/* How long, in ns, a thread waits for the others before a block is closed or a
+ * run begun. */
+static inline void
+shared_patience(struct placement *handle, int64_t ns)
+{
+	((struct handle *)handle)->shared->patience = ns;
+}
+
 /*
- * A shared place with a arena, a format, packets whose bytes follow from their
+ * A shared place with an arena, a format, packets whose bytes follow from their
  * sequence, and a look at every block that comes out.
  */
 enum { PREFIX = 8, PAYLOAD = 40, THREADS_MOST = 4, EVENTS = 40000 };

@@ -909,9 +909,3 @@ shared_make(struct placement **handle, unsigned threads,
 		handle[i] = &s->handle[i].base;
 	return 0;
 }
-
-void
-shared_patience(struct placement *handle, int64_t ns)
-{
-	((struct handle *)handle)->shared->patience = ns;
-}

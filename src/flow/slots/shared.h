@@ -34,8 +34,4 @@ int shared_check(const struct format_shape *shape, uint32_t slots,
 int shared_make(struct placement **handle, unsigned threads,
 		const struct placement_args *args);
 
-/* Sets how long, in ns, a thread waits for the other threads before a block is
- * closed or a run begun; for tests. */
-void shared_patience(struct placement *handle, int64_t ns);
-
 #endif

@@ -11,7 +11,7 @@
 #include "flow/memory/block_pool.h"
 #include "lib/suite.h"
 
-/* A block of two pieces and a bit, in a arena that has four of them. */
+/* A block of two pieces and a bit, in an arena that has four of them. */
 enum { PIECES = 3, BYTES = 2 * COPY_PIECE + 5000, SUBS = 2 };
 
 static struct arena *arena;
