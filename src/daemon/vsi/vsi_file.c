@@ -569,8 +569,8 @@ place(struct vsi_file *f, const struct vsi_file_args *args)
 		size_t length = strlen(args->folders->text[i]);
 
 		folder = args->folders->text[i];
-		while (length > 1 && folder[length - 1] == '/')
-			length--;
+		while (length && folder[length - 1] == '/')
+			length--; /* nothing is left of "/", which holds all */
 		if (*name != '/')
 			rest = name;
 		else if (!strncmp(name, folder, length) && name[length] == '/')
