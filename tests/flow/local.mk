@@ -95,6 +95,7 @@ FLOW_LONG = \
 	%D%/break_disk_rest.sh \
 	%D%/break_disk_room.sh \
 	%D%/break_mounts.sh \
+	%D%/disks_hang.sh \
 	%D%/disks_mixed.sh \
 	%D%/disks_often.sh \
 	%D%/disks_test.sh \

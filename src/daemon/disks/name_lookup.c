@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -41,11 +42,13 @@ static bool
 is_on_disk(const char *disk, const char *name)
 {
 	char path[4096], dir[LAYOUT_FILE];
-	struct statvfs any;
+	struct statvfs space;
+	struct stat folder;
 	bool is = false;
 
+	/* Both: some file systems answer one from what they remember. */
 	if (!*name)
-		return !statvfs(disk, &any);
+		return !statvfs(disk, &space) && !stat(disk, &folder);
 	for (int i = 0; i < LAYOUTS; i++) {
 		snprintf(path, sizeof path, "%s/%s", disk,
 			 layout_dir(dir, name, (enum layout)i));

@@ -19,8 +19,9 @@
  *                   catalogue_thread_touch, catalogue_thread_stop
  *   housekeeping    removes recordings for clients; hangs with disks;
  *                   housekeeping_add, housekeeping_stop
- *   lookup (2)      one looks up names on disks, the other whether the
- *                   schedule's folder answers; hang with them;
+ *   lookup (3)      one looks up names on disks, the others whether the
+ *                   schedule's folder, or a disk to be added, answers; hang
+ *                   with them;
  *                   name_lookup_find, name_lookup_answers, name_lookup_stop
  *   state           writes the state file of the schedule; hangs with its
  *                   disk; state_file_write, state_file_stop
@@ -39,9 +40,8 @@
  *
  * Threads share blocks (through the queue, and back to their pool), jobs and
  * messages, and atomic counters.  An eventfd wakes the event loop, which then
- * looks at every session once and does not wait for a disk, except for two
- * requests that name one: `disks-add` looks at its path, and `record` with
- * `resume` reads what the disks have of that recording.
+ * looks at every session once and does not wait for a disk, except for one
+ * request: `record` with `resume` reads what the disks have of that recording.
  *
  * One turn of the event loop: wait until a descriptor is ready or a time is
  * due, call the owner of each ready descriptor (fds.h), then step everything
@@ -355,6 +355,8 @@ threads_start(struct daemon *d, struct fault *fault)
 		err = name_lookup_start(&d->r.lookup);
 	if (!err)
 		err = name_lookup_start(&d->host.folder);
+	if (!err)
+		err = name_lookup_start(&d->added);
 	if (err) {
 		fault_set(fault, err, "internal", "cannot start its threads");
 		fault_why(fault, "%s", strerror(-err));
@@ -471,6 +473,7 @@ daemon_finish(struct daemon *d)
 	housekeeping_stop(d->housekeeping);
 	name_lookup_stop(d->r.lookup);
 	name_lookup_stop(d->host.folder);
+	name_lookup_stop(d->added);
 	catalogue_thread_stop(d->r.catalogue);
 	if (d->r.queue)
 		queue_drain(d->r.queue);

@@ -37,6 +37,8 @@ struct daemon {
 	struct inbox *inbox; /* NULL: not configured */
 	struct schedule_host host;
 	struct housekeeping *housekeeping;
+	/* looks whether a disk that is to be added answers */
+	struct name_lookup *added;
 	struct vsi_daemon *vsi; /* NULL: not configured */
 	struct service service; /* state told to systemd */
 

@@ -42,12 +42,13 @@ verb_disks(struct daemon *d, struct server_ticket ticket, const json_t *request,
 }
 
 static int
-waiter_add(struct daemon *d, struct server_ticket ticket, int number, bool drop)
+waiter_add(struct daemon *d, struct server_ticket ticket, int number, bool drop,
+	   struct fault *fault)
 {
 	struct disk_waiter *w = calloc(1, sizeof *w);
 
 	if (!w)
-		return -ENOMEM;
+		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	*w = (struct disk_waiter){ .ticket = ticket,
 				   .number = (unsigned)number,
 				   .drop = drop,
@@ -63,9 +64,19 @@ verb_disks_add(struct daemon *d, struct server_ticket ticket,
 {
 	const char *path = json_string_value(json_object_get(request, "path"));
 	bool force = json_is_true(json_object_get(request, "force"));
-	int number = disk_set_add(&d->r.disks, path, force, fault);
+	int number;
 
-	return number < 0 ? number : waiter_add(d, ticket, number, false);
+	/* The event loop touches only a path that answers. */
+	if (path && *path == '/' && !name_lookup_answers(d->added, path)) {
+		fault_set(fault, -ETIMEDOUT, "bad-disk", "cannot add %s", path);
+		fault_why(fault, "it, or a disk that was to be added before, "
+				 "does not answer");
+		fault_hint(fault, "add it when its file system answers");
+		return -ETIMEDOUT;
+	}
+	number = disk_set_add(&d->r.disks, path, force, fault);
+	return number < 0 ? number
+			  : waiter_add(d, ticket, number, false, fault);
 }
 
 int
@@ -76,7 +87,7 @@ verb_disks_drop(struct daemon *d, struct server_ticket ticket,
 	int number =
 	    disk_set_drop(&d->r.disks, path, d->r.sessions != NULL, fault);
 
-	return number < 0 ? number : waiter_add(d, ticket, number, true);
+	return number < 0 ? number : waiter_add(d, ticket, number, true, fault);
 }
 
 static void
