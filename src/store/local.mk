@@ -7,7 +7,7 @@ libstore_a_SOURCES = \
 
 # store/record
 libstore_a_SOURCES += \
-	%D%/record/fill.c %D%/record/fill.h %D%/record/geometry.c \
+	%D%/record/block.h %D%/record/fill.c %D%/record/fill.h %D%/record/geometry.c \
 	%D%/record/geometry.h %D%/record/heap_chunk.c %D%/record/heap_chunk.h \
 	%D%/record/index.c %D%/record/index.h %D%/record/meta.c \
 	%D%/record/meta.h %D%/record/notes.c %D%/record/notes.h \

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "contract/block.h"
+#include "store/record/block.h"
 #include "wire/copy.h"
 #include "store/record/index.h"
 

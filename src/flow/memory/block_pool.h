@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/fault.h"
-#include "contract/block.h"
+#include "store/record/block.h"
 
 /*
  * A block pool has the blocks of one stream, all equal.  A stream that starts
@@ -102,7 +102,7 @@ unsigned block_pool_blocks(const struct block_pool *pool);
 unsigned block_pool_free_blocks(
     const struct block_pool *pool); /* blocks that are free now */
 
-/* State changes of a block; contract/block.h draws them. */
+/* State changes of a block; store/record/block.h draws them. */
 void block_close(struct block *b); /* OPEN -> CLOSED */
 void block_seal(struct block *b);  /* CLOSED -> SEALED, one holder */
 

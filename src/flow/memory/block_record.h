@@ -2,7 +2,7 @@
 #ifndef SPATE_FLOW_MEMORY_BLOCK_RECORD_H
 #define SPATE_FLOW_MEMORY_BLOCK_RECORD_H
 
-#include "contract/block.h"
+#include "store/record/block.h"
 #include "contract/format.h"
 #include "store/record/index.h"
 

@@ -2,7 +2,7 @@
 #ifndef SPATE_FLOW_MEMORY_QUANTA_H
 #define SPATE_FLOW_MEMORY_QUANTA_H
 
-#include "contract/block.h"
+#include "store/record/block.h"
 
 /*
  * Quanta are the pieces of a block that each have a checksum (block.h).  The

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "contract/block.h"
+#include "store/record/block.h"
 
 /*
  * A map publishes which blocks are in the arena to other processes that read a

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "contract/block.h"
+#include "store/record/block.h"
 #include "flow/output/queue.h"
 #include "flow/output/durable_set.h"
 #include "store/record/fill.h"

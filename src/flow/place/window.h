@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "contract/block.h"
+#include "store/record/block.h"
 #include "flow/memory/block_pool.h"
 
 /*

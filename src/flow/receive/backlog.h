@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "contract/block.h"
+#include "store/record/block.h"
 #include "flow/place/counts.h"
 #include "flow/memory/block_pool.h"
 

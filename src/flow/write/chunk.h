@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "contract/block.h"
+#include "store/record/block.h"
 #include "flow/write/disk_recording.h"
 #include "flow/write/disk_plugin.h"
 #include "store/disk/disk.h"

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "contract/block.h"
+#include "store/record/block.h"
 #include "flow/memory/heartbeat.h"
 #include "flow/write/writes_in_flight.h"
 #include "flow/output/output.h"

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "contract/block.h"
+#include "store/record/block.h"
 #include "store/read/reader_priv.h"
 #include "store/recording/recording_priv.h"
 

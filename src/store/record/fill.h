@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "contract/block.h"
+#include "store/record/block.h"
 #include "contract/format.h"
 
 /*

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "contract/block.h"
+#include "store/record/block.h"
 #include "contract/format.h"
 #include "store/record/fill.h"
 #include "store/record/geometry.h"

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "contract/block.h"
+#include "store/record/block.h"
 #include "store/disk/disk.h"
 #include "store/record/index.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_CONTRACT_BLOCK_H
-#define SPATE_CONTRACT_BLOCK_H
+#ifndef SPATE_STORE_RECORD_BLOCK_H
+#define SPATE_STORE_RECORD_BLOCK_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
