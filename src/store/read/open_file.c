@@ -247,7 +247,7 @@ take_view(struct open_file *rd, bool own)
 	if (err)
 		return err;
 	rd->busy = true;
-	op->lookers += !own;
+	op->viewers += !own;
 	return 0;
 }
 
@@ -255,7 +255,7 @@ static void
 put_view(struct open_file *rd, bool own)
 {
 	rd->busy = false;
-	rd->op->lookers -= !own;
+	rd->op->viewers -= !own;
 	pthread_cond_broadcast(&rd->op->done);
 }
 
@@ -432,20 +432,20 @@ find_span(struct open_file *rd, uint64_t offset, struct view_span *s)
 /* Keeps the recording from being exchanged while a span is used.  The view
  * itself does not change. */
 static void
-look_begin(struct open_recording *op)
+view_begin(struct open_recording *op)
 {
 	pthread_mutex_lock(&op->lock);
 	while (op->exchanging)
 		pthread_cond_wait(&op->done, &op->lock);
-	op->lookers++;
+	op->viewers++;
 	pthread_mutex_unlock(&op->lock);
 }
 
 static void
-look_end(struct open_recording *op)
+view_end(struct open_recording *op)
 {
 	pthread_mutex_lock(&op->lock);
-	if (!--op->lookers)
+	if (!--op->viewers)
 		pthread_cond_broadcast(&op->done);
 	pthread_mutex_unlock(&op->lock);
 }
@@ -456,9 +456,9 @@ span_want(struct open_file *rd, const struct view_span *s, uint64_t bytes)
 {
 	uint64_t want;
 
-	look_begin(rd->op);
+	view_begin(rd->op);
 	want = view_want(rd->view, s, bytes);
-	look_end(rd->op);
+	view_end(rd->op);
 	return want;
 }
 
@@ -468,9 +468,9 @@ span_check(struct open_file *rd, const struct view_span *s, const void *data,
 {
 	int64_t good;
 
-	look_begin(rd->op);
+	view_begin(rd->op);
 	good = view_check(rd->view, s, data, n);
-	look_end(rd->op);
+	view_end(rd->op);
 	return good;
 }
 
@@ -618,7 +618,7 @@ give_bad(struct file_request *q, const struct view_span *s, uint64_t bytes,
 	if (!is_gone(q, s->number, err)) {
 		q->counts.unreadable_bytes += n;
 		if (disk >= 0)
-			open_recording_tell(q->rd->op, disk, err);
+			open_recording_log(q->rd->op, disk, err);
 	}
 	if (!is_gone(q, s->number, err) && (!q->rd->fills || q->row))
 		return err;
@@ -635,7 +635,7 @@ is_unknown(struct file_request *q, const struct view_span *s)
 	bool unknown = false;
 
 	pthread_mutex_lock(&op->lock);
-	if (op->lame && !op->exchanging && s->number < op->rec->blocks)
+	if (op->partial && !op->exchanging && s->number < op->rec->blocks)
 		unknown =
 		    op->rec->block[s->number].record.kind == RECORDING_ABSENT;
 	pthread_mutex_unlock(&op->lock);

@@ -147,7 +147,7 @@ enum state { HAD, IDLE, OVER };
 
 /* Takes the recording out of the set.  Under the set's lock. */
 static void
-unlink_it(struct open_recording *op)
+unlink_recording(struct open_recording *op)
 {
 	struct open_recording **link = &op->set->op;
 
@@ -174,7 +174,7 @@ state_of(struct open_recording *op)
 			   now - op->idle_since >= IDLE_S * NS_SECOND))
 		state = OVER;
 	if (state == OVER && op->linked)
-		unlink_it(op);
+		unlink_recording(op);
 	pthread_mutex_unlock(&set->lock);
 	return state;
 }
@@ -218,10 +218,10 @@ next_job(struct open_recording *op)
 	int err = 0;
 
 	pthread_mutex_lock(&op->lock);
-	while (!op->job && !op->stir && !err)
+	while (!op->job && !op->wake && !err)
 		err = pthread_cond_timedwait(&op->work, &op->lock, &at);
 	job = take(op);
-	op->stir = false;
+	op->wake = false;
 	pthread_mutex_unlock(&op->lock);
 	return job;
 }
@@ -239,14 +239,14 @@ run(void *arg)
 			do_job(op, job);
 		state = state_of(op);
 		if (state == IDLE)
-			open_recording_leave(op);
+			open_recording_release(op);
 	} while (state != OVER);
 	/* Jobs still queued: their callers gave up waiting. */
 	while ((job = op->job)) {
 		op->job = job->next;
 		open_recording_job_put(op, job);
 	}
-	open_recording_finish(op);
+	open_recording_close(op);
 	open_recording_drop(op);
 	return NULL;
 }
@@ -267,10 +267,10 @@ start(struct open_recording *op)
 
 /* Wakes the recording's thread, so that it checks whether to close. */
 static void
-stir(struct open_recording *op)
+wake(struct open_recording *op)
 {
 	pthread_mutex_lock(&op->lock);
-	op->stir = true;
+	op->wake = true;
 	pthread_cond_signal(&op->work);
 	pthread_mutex_unlock(&op->lock);
 }
@@ -301,7 +301,7 @@ set_free(struct open_recordings *set)
 	pthread_mutex_destroy(&set->lock);
 	pthread_cond_destroy(&set->ended);
 	free(set->hangs);
-	free(set->said);
+	free(set->lines);
 	free(set);
 }
 
@@ -349,8 +349,8 @@ open_recordings_make(struct open_recordings **set,
 	pthread_mutex_init(&s->lock, NULL);
 	init_cond(&s->ended);
 	s->hangs = calloc(a->disks->n + 1, sizeof *s->hangs);
-	s->said = calloc(a->disks->n + 1, sizeof *s->said);
-	err = s->hangs && s->said ? disks_copy(&s->disks, a->disks) : -ENOMEM;
+	s->lines = calloc(a->disks->n + 1, sizeof *s->lines);
+	err = s->hangs && s->lines ? disks_copy(&s->disks, a->disks) : -ENOMEM;
 	if (!err)
 		err = reader_pool_make(&s->pool, &pool);
 	if (err)
@@ -373,7 +373,7 @@ open_recordings_free(struct open_recordings *set)
 	pthread_mutex_lock(&set->lock);
 	set->closed = true;
 	for (struct open_recording *op = set->op; op; op = op->next)
-		stir(op);
+		wake(op);
 	while (set->refs > 1 && !err)
 		err = pthread_cond_timedwait(&set->ended, &set->lock, &at);
 	set_drop(set);
@@ -449,20 +449,20 @@ create(struct open_recordings *set, const char *name)
 static unsigned
 say(struct open_recordings *set, int disk)
 {
-	struct open_recording_said *said = &set->said[disk];
+	struct disk_lines *disk_lines = &set->lines[disk];
 	int64_t now = clock_steady();
 	unsigned lines;
 
 	pthread_mutex_lock(&set->lock);
-	if (!said->since || now - said->since > SAY_AGAIN)
-		*said = (struct open_recording_said){ .since = now };
-	lines = ++said->lines;
+	if (!disk_lines->since || now - disk_lines->since > SAY_AGAIN)
+		*disk_lines = (struct disk_lines){ .since = now };
+	lines = ++disk_lines->lines;
 	pthread_mutex_unlock(&set->lock);
 	return lines;
 }
 
 void
-open_recording_tell(struct open_recording *op, int disk, int err)
+open_recording_log(struct open_recording *op, int disk, int err)
 {
 	unsigned lines;
 	bool told;
@@ -594,7 +594,7 @@ struct enter_job {
 static int
 run_enter(struct open_recording *op, struct open_recording_job *job)
 {
-	return open_recording_enter(op, &((struct enter_job *)job)->fault);
+	return open_recording_check(op, &((struct enter_job *)job)->fault);
 }
 
 /* Marks the disk that the recording's thread waits for as hanging.  True if it
@@ -613,7 +613,7 @@ note_hang(struct open_recording *op)
 		set->hangs[disk] = true;
 	pthread_mutex_unlock(&set->lock);
 	if (news)
-		open_recording_tell(op, disk, -ETIMEDOUT);
+		open_recording_log(op, disk, -ETIMEDOUT);
 	return news;
 }
 
@@ -687,7 +687,7 @@ close_oldest(struct open_recordings *set)
 	}
 	if (oldest) {
 		oldest->idle_since = 0;
-		stir(oldest);
+		wake(oldest);
 	}
 }
 
@@ -704,6 +704,46 @@ open_recording_put(struct open_recording *op)
 			close_oldest(set);
 	}
 	pthread_mutex_unlock(&set->lock);
-	stir(op);
+	wake(op);
 	open_recording_drop(op);
+}
+
+/* ---- refreshing ---------------------------------------------------------- */
+
+struct reload_job {
+	struct open_recording_job job;
+	int64_t asked;
+};
+
+static int
+run_reload(struct open_recording *op, struct open_recording_job *job)
+{
+	/* Skip it if another caller's refresh began after this one was asked
+	 * for. */
+	return op->looked >= ((struct reload_job *)job)->asked
+		   ? 0
+		   : open_recording_reload(op);
+}
+
+int
+open_recording_refresh(struct open_recording *op, int64_t max_age_ns)
+{
+	enum { COST = 4 }; /* refreshing takes at most 1/COST of the time */
+	int64_t now = clock_steady(), age;
+	struct reload_job *l;
+	bool wanted;
+
+	pthread_mutex_lock(&op->lock);
+	age = op->cost * COST > max_age_ns ? op->cost * COST : max_age_ns;
+	wanted = op->facts.state == RECORDING_LIVE && !op->facts.removed &&
+		 now - op->looked >= age;
+	pthread_mutex_unlock(&op->lock);
+	if (!wanted)
+		return 0;
+	l = calloc(1, sizeof *l);
+	if (!l)
+		return -ENOMEM;
+	l->job.run = run_reload;
+	l->asked = now;
+	return open_recording_do(op, &l->job);
 }

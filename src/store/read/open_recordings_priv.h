@@ -41,12 +41,12 @@ struct open_recordings {
 	struct open_recording *op;
 	unsigned open, idle;
 	bool *hangs; /* by disk: a thread that opens a recording hangs there */
-	struct open_recording_said *said; /* log lines by disk */
+	struct disk_lines *lines; /* log lines by disk */
 };
 
 /* How many log lines were written about a disk lately.  Many recordings may lie
  * on a disk that fails. */
-struct open_recording_said {
+struct disk_lines {
 	int64_t since; /* steady ns */
 	unsigned lines;
 };
@@ -58,7 +58,7 @@ struct open_recording {
 
 	/*
 	 * ---- owned by its thread; others use `rec` while they are counted in
-	 *  `lookers`, and only what needs no disk
+	 *  `viewers`, and only what needs no disk
 	 */
 	struct recording *rec, *fresh;
 	uint64_t turn; /* counts refreshes */
@@ -67,7 +67,7 @@ struct open_recording {
 	 * Set once by the job that opens the recording, before others use it.
 	 */
 	struct reader *reader;
-	bool lame; /* opened without a disk that hangs or refuses */
+	bool partial; /* opened without a disk that hangs or refuses */
 
 	atomic_int trying; /* disk that the thread waits for now; -1: none.
 			      Relaxed: read only to name the disk after a
@@ -80,15 +80,15 @@ struct open_recording {
 	int64_t idle_since; /* steady ns; 0: close it now */
 
 	pthread_mutex_t lock;
-	pthread_cond_t done; /* signalled when a job is done, a looker left or
+	pthread_cond_t done; /* signalled when a job is done, a viewer left or
 				a view is free */
 	pthread_cond_t work;
 	/* ---- under its lock */
 	unsigned refs; /* users, open files, and its thread */
-	bool stir;     /* asks its thread to check whether to close */
+	bool wake;     /* asks its thread to check whether to close */
 	struct open_recording_job *job, **tail;
 	int64_t busy; /* steady ns when the running job began; 0: none */
-	unsigned lookers;
+	unsigned viewers;
 	bool exchanging;
 	struct open_file *file; /* list of its open files */
 	struct open_recording_facts facts;
@@ -137,20 +137,20 @@ void open_recording_job_put(struct open_recording *op,
  * is gone or is another recording now; or nobody else uses it and it was opened
  * without a disk, or is another recorder's and was opened some time ago.
  */
-int open_recording_enter(struct open_recording *op, struct fault *fault);
-int open_recording_look(struct open_recording *op);
-/* Releases the hold that open_recording_enter() took, once nobody uses the
+int open_recording_check(struct open_recording *op, struct fault *fault);
+int open_recording_reload(struct open_recording *op);
+/* Releases the hold that open_recording_check() took, once nobody uses the
  * recording: a removal need not wait. */
-void open_recording_leave(struct open_recording *op);
+void open_recording_release(struct open_recording *op);
 /* Closes the reader and both copies of the recording. */
-void open_recording_finish(struct open_recording *op);
+void open_recording_close(struct open_recording *op);
 /* Refreshes the views of all open files. */
 void open_files_refresh(struct open_recording *op);
 
 /* ---- any thread ---------------------------------------------------------- */
 
 /* Logs that a disk is in trouble, once for each recording. */
-void open_recording_tell(struct open_recording *op, int disk, int err);
+void open_recording_log(struct open_recording *op, int disk, int err);
 void open_recording_drop(struct open_recording *op);
 
 #endif

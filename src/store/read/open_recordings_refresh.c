@@ -15,15 +15,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "store/list/entry.h"
 #include "store/disk/layout.h"
 #include "store/read/open_recordings_priv.h"
 #include "store/recording/recording_priv.h"
 
-#define FOREIGN_NS                                                             \
-	INT64_C(2000000000) /* age up to which another recorder's
-					  recording is taken as unchanged */
+/* Age up to which another recorder's recording is taken as unchanged. */
+#define FOREIGN_NS (2 * NS_SECOND)
 
 static void
 take_facts(struct open_recording *op)
@@ -123,8 +121,8 @@ try_disk(struct open_recording *op, unsigned i)
 	try_end(op, i);
 	if (!is_refused(err))
 		return;
-	op->lame = true;
-	open_recording_tell(op, (int)i, err);
+	op->partial = true;
+	open_recording_log(op, (int)i, err);
 }
 
 static bool
@@ -145,7 +143,7 @@ try_disks(struct open_recording *op)
 
 	for (unsigned i = 0; i < op->disks.n; i++) {
 		if (is_hung(set, i))
-			op->lame = true;
+			op->partial = true;
 		else
 			try_disk(op, i);
 	}
@@ -187,7 +185,7 @@ make_reader(struct open_recording *op, struct recording *rec,
 }
 
 static int
-open_it(struct open_recording *op, struct fault *fault)
+open_now(struct open_recording *op, struct fault *fault)
 {
 	int64_t begun = clock_steady();
 	struct recording *rec;
@@ -195,7 +193,7 @@ open_it(struct open_recording *op, struct fault *fault)
 
 	try_disks(op);
 	err = recording_open(&rec, &op->disks, op->name, fault);
-	if (err == -ENOENT && op->lame) {
+	if (err == -ENOENT && op->partial) {
 		fault_why(fault, "a disk does not answer");
 		err = -ETIMEDOUT;
 	}
@@ -218,7 +216,7 @@ open_it(struct open_recording *op, struct fault *fault)
 /* True if a disk has another file system mounted by now, or if one that was
  * missing has this recording now.  May wait for the disk. */
 static bool
-came(const struct open_recording *op, unsigned i)
+came_back(const struct open_recording *op, unsigned i)
 {
 	const struct disk *was = &op->disks.disk[i];
 	struct disk is = { .path = was->path, .fd = -1, .mount = was->mount };
@@ -253,7 +251,7 @@ is_same_on(struct open_recording *op, unsigned i)
 	if (part->hangs || is_hung(op->set, i))
 		return -1;
 	try_begin(op, i);
-	new = came(op, i);
+	new = came_back(op, i);
 	if (new || part->dir < 0 || op->disks.disk[i].fd < 0) {
 		try_end(op, i);
 		return new ? 0 : -1;
@@ -292,28 +290,28 @@ is_alone(struct open_recording *op)
 }
 
 int
-open_recording_enter(struct open_recording *op, struct fault *fault)
+open_recording_check(struct open_recording *op, struct fault *fault)
 {
 	if (!op->rec)
-		return open_it(op, fault);
+		return open_now(op, fault);
 	/*
 	 * Another recorder's index is not ours to watch: reopen to see changes.
 	 */
 	if (is_alone(op) &&
-	    (op->lame ||
+	    (op->partial ||
 	     (op->rec->foreign && clock_steady() - op->looked > FOREIGN_NS)))
 		return -ESTALE;
 	if (!op->rec->foreign && !is_same(op))
 		return -ESTALE;
 	if (!op->rec->foreign &&
 	    recording_facts(op->rec)->state != RECORDING_COMPLETE)
-		open_recording_look(
+		open_recording_reload(
 		    op); /* on failure, what was seen before stays */
 	return recording_hold(op->rec, fault);
 }
 
 void
-open_recording_leave(struct open_recording *op)
+open_recording_release(struct open_recording *op)
 {
 	if (op->rec)
 		recording_release(op->rec);
@@ -322,7 +320,7 @@ open_recording_leave(struct open_recording *op)
 }
 
 void
-open_recording_finish(struct open_recording *op)
+open_recording_close(struct open_recording *op)
 {
 	reader_close(op->reader);
 	if (op->rec)
@@ -334,7 +332,7 @@ open_recording_finish(struct open_recording *op)
 /* ---- refreshing ---------------------------------------------------------- */
 
 static int
-look_at_disks(struct open_recording *op)
+reload_from_disks(struct open_recording *op)
 {
 	struct fault fault;
 	int err = 0;
@@ -358,7 +356,7 @@ exchange(struct open_recording *op)
 {
 	pthread_mutex_lock(&op->lock);
 	op->exchanging = true;
-	while (op->lookers)
+	while (op->viewers)
 		pthread_cond_wait(&op->done, &op->lock);
 	reader_exchange(op->reader, op->fresh);
 	take_facts(op);
@@ -368,10 +366,10 @@ exchange(struct open_recording *op)
 }
 
 int
-open_recording_look(struct open_recording *op)
+open_recording_reload(struct open_recording *op)
 {
 	int64_t begun = clock_steady();
-	int err = look_at_disks(op);
+	int err = reload_from_disks(op);
 	bool removed = err == -EIDRM || err == -ENOENT;
 
 	if (!err) {
@@ -385,42 +383,4 @@ open_recording_look(struct open_recording *op)
 	op->cost = clock_steady() - begun;
 	pthread_mutex_unlock(&op->lock);
 	return removed ? 0 : err;
-}
-
-struct look_job {
-	struct open_recording_job job;
-	int64_t asked;
-};
-
-static int
-run_look(struct open_recording *op, struct open_recording_job *job)
-{
-	/* Skip it if another caller's refresh began after this one was asked
-	 * for. */
-	return op->looked >= ((struct look_job *)job)->asked
-		   ? 0
-		   : open_recording_look(op);
-}
-
-int
-open_recording_refresh(struct open_recording *op, int64_t max_age_ns)
-{
-	enum { COST = 4 }; /* refreshing takes at most 1/COST of the time */
-	int64_t now = clock_steady(), age;
-	struct look_job *l;
-	bool wanted;
-
-	pthread_mutex_lock(&op->lock);
-	age = op->cost * COST > max_age_ns ? op->cost * COST : max_age_ns;
-	wanted = op->facts.state == RECORDING_LIVE && !op->facts.removed &&
-		 now - op->looked >= age;
-	pthread_mutex_unlock(&op->lock);
-	if (!wanted)
-		return 0;
-	l = calloc(1, sizeof *l);
-	if (!l)
-		return -ENOMEM;
-	l->job.run = run_look;
-	l->asked = now;
-	return open_recording_do(op, &l->job);
 }
