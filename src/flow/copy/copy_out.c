@@ -50,6 +50,18 @@ copy_out_fail(struct copy_out *c, const char *format, ...)
 }
 
 void
+copy_out_wait_begin(struct copy_out *c)
+{
+	atomic_store_explicit(&c->waits, clock_steady(), memory_order_relaxed);
+}
+
+void
+copy_out_wait_end(struct copy_out *c)
+{
+	atomic_store_explicit(&c->waits, 0, memory_order_relaxed);
+}
+
+void
 copy_out_sample(struct copy_out *c)
 {
 	int64_t now = clock_steady();
@@ -186,7 +198,9 @@ dial(struct copy_out *c, int *fd)
 
 	if (url_read(c->a.to, host, port, why, sizeof why))
 		return copy_out_fail(c, "%s", why);
+	copy_out_wait_begin(c);
 	found = getaddrinfo(host, port, &hints, &list);
+	copy_out_wait_end(c);
 	if (found) {
 		snprintf(why, sizeof why, "cannot look up %.200s: %s", host,
 			 gai_strerror(found));
@@ -382,13 +396,15 @@ grow(struct copy_out *c)
 	err = copy_out_listen(c);
 	if (err)
 		return err;
+	copy_out_wait_begin(c);
 	err = recording_refresh(c->rec);
-	if (err == -EIDRM || err == -ENOENT)
-		return copy_out_fail(c, "%s was removed", c->a.name);
 	if (!err)
 		err = recording_hold(c->rec, NULL);
 	if (!err)
 		err = copy_lines_refresh(c->lines);
+	copy_out_wait_end(c);
+	if (err == -EIDRM || err == -ENOENT)
+		return copy_out_fail(c, "%s was removed", c->a.name);
 	return err ? copy_out_fail(c, "%s: %s", c->a.name, strerror(-err)) : 0;
 }
 
@@ -574,36 +590,6 @@ finish(struct copy_out *c)
 	free(c->want);
 }
 
-static void *
-run(void *arg)
-{
-	struct copy_out *c = arg;
-	int err = 0;
-
-	c->buffer = malloc(WIRE_PAYLOAD_MOST);
-	if (!c->buffer)
-		err = copy_out_fail(c, "out of memory");
-	if (!err)
-		err = recording_take(c);
-	if (!err)
-		err = tries(c);
-	if (err == -ECANCELED)
-		copy_out_say(c, SENDER_STOPPED, "");
-	else if (err)
-		failed(c, err);
-	else
-		done(c);
-	finish(c);
-	pthread_mutex_lock(&c->lock);
-	c->ended = true;
-	pthread_mutex_unlock(&c->lock);
-	if (c->a.changed)
-		c->a.changed(c->a.arg);
-	return NULL;
-}
-
-/* ---- the others --------------------------------------------------------- */
-
 static void
 copy_free(struct copy_out *c)
 {
@@ -617,6 +603,44 @@ copy_free(struct copy_out *c)
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
+
+static void *
+run(void *arg)
+{
+	struct copy_out *c = arg;
+	bool alone;
+	int err = 0;
+
+	c->buffer = malloc(WIRE_PAYLOAD_MOST);
+	if (!c->buffer)
+		err = copy_out_fail(c, "out of memory");
+	copy_out_wait_begin(c);
+	if (!err)
+		err = recording_take(c);
+	copy_out_wait_end(c);
+	if (!err)
+		err = tries(c);
+	if (err == -ECANCELED)
+		copy_out_say(c, SENDER_STOPPED, "");
+	else if (err)
+		failed(c, err);
+	else
+		done(c);
+	copy_out_wait_begin(c);
+	finish(c);
+	copy_out_wait_end(c);
+	pthread_mutex_lock(&c->lock);
+	c->ended = true;
+	alone = c->alone;
+	pthread_mutex_unlock(&c->lock);
+	if (alone)
+		copy_free(c);
+	else if (c->a.changed)
+		c->a.changed(c->a.arg);
+	return NULL;
+}
+
+/* ---- the others --------------------------------------------------------- */
 
 static int
 args_take(struct copy_out *c, const struct copy_out_args *a)
@@ -710,6 +734,16 @@ copy_out_stop(struct copy_out *c)
 	eventfd_write(c->stop, 1);
 }
 
+/* True as copy_out_ended says.  Caller holds the lock. */
+static bool
+has_ended(struct copy_out *c)
+{
+	int64_t since = atomic_load_explicit(&c->waits, memory_order_relaxed);
+
+	return c->ended ||
+	       (c->stopped && since && clock_steady() - since > COPY_OUT_HUNG);
+}
+
 void
 copy_out_facts(struct copy_out *c, struct sender_facts *facts)
 {
@@ -717,6 +751,8 @@ copy_out_facts(struct copy_out *c, struct sender_facts *facts)
 	*facts = c->facts;
 	if (c->pause && facts->state == SENDER_SENDING)
 		facts->state = SENDER_PAUSED;
+	if (facts->state < SENDER_DONE && has_ended(c))
+		facts->state = SENDER_STOPPED;
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -726,7 +762,7 @@ copy_out_ended(struct copy_out *c)
 	bool ended;
 
 	pthread_mutex_lock(&c->lock);
-	ended = c->ended;
+	ended = has_ended(c);
 	pthread_mutex_unlock(&c->lock);
 	return ended;
 }
@@ -734,6 +770,16 @@ copy_out_ended(struct copy_out *c)
 bool
 copy_out_free(struct copy_out *c)
 {
+	bool ended;
+
+	pthread_mutex_lock(&c->lock);
+	ended = c->ended;
+	c->alone = !ended;
+	if (!ended)
+		pthread_detach(c->thread);
+	pthread_mutex_unlock(&c->lock);
+	if (!ended)
+		return false;
 	pthread_join(c->thread, NULL);
 	copy_free(c);
 	return true;

@@ -22,7 +22,8 @@
  * looks what it has; WAITING: for more of a recording that grows, or for room
  * at the peer.
  *
- * The event loop makes all calls; copy_out_free waits for the thread to end.
+ * The event loop makes all calls; none of them waits, except copy_out_free for a
+ * thread that is about to end.
  */
 struct copy_out_args {
 	const char *name; /* name of the recording; copied */
@@ -43,7 +44,8 @@ struct copy_out_args {
 	uint32_t secret_bytes;
 	/* Ns that the peer may be away, or full; 0: a minute. */
 	int64_t patience;
-	/* Called when the copy has ended; on its thread. */
+	/* Called once when the copy has ended, unless copy_out_free came before;
+	 * on its thread. */
 	void (*changed)(void *arg);
 	void *arg;
 };
@@ -57,8 +59,11 @@ void copy_out_rate(struct copy_out *c, uint64_t rate);
 void copy_out_pause(struct copy_out *c, bool pause);
 void copy_out_stop(struct copy_out *c);
 void copy_out_facts(struct copy_out *c, struct sender_facts *facts);
+/* True if the thread is about to end, or was told to stop and hangs in a call
+ * that waits for a disk or a name server. */
 bool copy_out_ended(struct copy_out *c);
-/* Frees a copy that has ended; always true. */
+/* Frees a copy that has ended.  False: its thread hangs in such a call; it frees
+ * itself when that returns, and what it was given has to stay. */
 bool copy_out_free(struct copy_out *c);
 
 #endif

@@ -17,7 +17,12 @@
  *   copy_out.c       the thread, its orders, connections and attempts
  *   copy_out_send.c  one attempt's frames: head, index, wants, blocks, the end
  */
-enum { COPY_OUT_LANES = 16, COPY_OUT_PATIENCE_S = 60 };
+enum {
+	COPY_OUT_LANES = 16,
+	COPY_OUT_PATIENCE_S = 60,
+	/* Ns after which a call that has not returned counts as hung. */
+	COPY_OUT_HUNG = 50000000,
+};
 
 /* A connection, and the piece that is being sent there. */
 struct copy_lane {
@@ -41,10 +46,17 @@ struct copy_out {
 	pthread_t thread;
 	int stop; /* eventfd */
 
-	pthread_mutex_t lock; /* protects the fields down to `ended` */
+	pthread_mutex_t lock; /* protects the fields down to `alone` */
 	struct sender_facts facts;
 	uint64_t rate;
 	bool pause, stopped, ended;
+	/* copy_out_free came before the thread had ended, which then frees the
+	 * copy. */
+	bool alone;
+
+	/* Steady ns when the thread entered a call that may wait for a disk or
+	 * a name server; 0: it is in none.  Relaxed: only a time. */
+	_Atomic int64_t waits;
 
 	/* Only the thread uses these fields. */
 	struct recording *rec;
@@ -92,6 +104,10 @@ void copy_out_say(struct copy_out *c, enum sender_state state, const char *why);
 int copy_out_fail(struct copy_out *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void copy_out_sample(struct copy_out *c);
+
+/* Mark the begin and end of calls that may wait for a disk or a name server. */
+void copy_out_wait_begin(struct copy_out *c);
+void copy_out_wait_end(struct copy_out *c);
 
 /* Takes a REFUSE: sets the state, and returns -EAGAIN or -EPROTO. */
 int copy_out_refused(struct copy_out *c, const uint8_t *payload,

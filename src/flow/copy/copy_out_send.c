@@ -530,7 +530,9 @@ parcel_find(struct copy_out *c, uint64_t number, uint64_t at, int64_t until)
 		return c->parcel.err;
 	if (c->sought != number) {
 		copy_out_parcel_put(c);
+		copy_out_wait_begin(c);
 		err = ops->seek_number(c->a.source, number);
+		copy_out_wait_end(c);
 		if (err)
 			return err;
 		c->sought = number;
@@ -539,7 +541,9 @@ parcel_find(struct copy_out *c, uint64_t number, uint64_t at, int64_t until)
 		if (c->have_parcel)
 			source_put(&c->parcel);
 		c->have_parcel = false;
+		copy_out_wait_begin(c);
 		err = source_next(c->a.source, &c->parcel, until);
+		copy_out_wait_end(c);
 		if (err)
 			return err;
 		c->have_parcel = true;
