@@ -217,7 +217,8 @@ look_begin(struct mount *m)
 
 	if (err)
 		log_line(LEVEL_WARN, NULL,
-			 "a log that nobody reads can stop this mount: %s",
+			 "the log has no thread of its own, so a reader of it "
+			 "that stalls stops this mount: %s",
 			 strerror(-err));
 	err = live_open(&m->live, m->source.socket);
 	if (err)

@@ -172,8 +172,7 @@ dead(struct point *p, struct fault *fault)
 
 	if (ours && take_away(p) == 0) {
 		log_line(LEVEL_WARN, p->path,
-			 "took away the mount that a spatefs left behind, "
-			 "which was killed");
+			 "removed the mount of a spatefs that was killed");
 		return 0;
 	}
 	fault_set(fault, -ENOTCONN, "busy", "cannot mount on %.200s", p->path);

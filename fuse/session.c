@@ -251,7 +251,8 @@ session_run(struct mount_session *s, unsigned threads)
 	signals_block(&s->outside);
 	fuse_loop_cfg_destroy(config);
 	if (status > 0)
-		log_line(LEVEL_INFO, NULL, "ends: %s", strsignal(status));
+		log_line(LEVEL_INFO, NULL, "ends on a signal: %s",
+			 strsignal(status));
 	return status < 0 ? status : 0;
 }
 

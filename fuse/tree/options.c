@@ -276,7 +276,7 @@ static int
 operand_take(struct mount_options *o, const char *arg, struct fault *fault)
 {
 	if (o->source)
-		return usage(fault, "%s: that is too much", arg,
+		return usage(fault, "%s is one operand too many", arg,
 			     "spatefs [SOURCE] MOUNT");
 	o->source = o->point;
 	o->point = NULL;

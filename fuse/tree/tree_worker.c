@@ -132,7 +132,8 @@ tree_worker_stop(struct tree *t)
 	if (worker_stop(t->worker, END))
 		return true;
 	log_line(LEVEL_WARN, NULL,
-		 "a disk hangs: what looks for recordings is left behind");
+		 "a disk hangs: the thread that looks for recordings is "
+		 "left behind");
 	return false;
 }
 

@@ -109,8 +109,8 @@ operands_check(const struct command *command, int n, struct fault *fault)
 	if (n >= (int)command->least && n <= (int)command->most)
 		return 0;
 	fault_set(fault, -EINVAL, "usage", "%s: %s", command->name,
-		  n < (int)command->least ? "something is missing"
-					  : "that is too much");
+		  n < (int)command->least ? "an operand is missing"
+					  : "too many operands");
 	fault_hint(fault, "spate %s%s%s", command->name,
 		   *command->operands ? " " : "", command->operands);
 	return -EINVAL;

@@ -133,7 +133,7 @@ for _ in 1 2; do
 done
 fuse_start "$mnt" -o "$disks_option"
 list
-grep -q "took away the mount that a spatefs left" "$fuse_log"
+grep -q "removed the mount of a spatefs that was killed" "$fuse_log"
 same "mounts there" "$(awk -v d="$mnt" '$5 == d' /proc/self/mountinfo |
 	wc -l)" 1
 fuse_stop "$mnt"

@@ -25,7 +25,7 @@ same "no scans in JSON" "$(spate schedule ls --json)" ""
 refused "which one?" usage spate schedule add
 refused "which one?" usage spate schedule rm
 refused "there is no 'lst'" usage spate schedule lst
-refused "too much" usage spate schedule ls x
+refused "too many" usage spate schedule ls x
 
 # ---- what a file would be -----------------------------------------------
 

@@ -39,8 +39,8 @@ refused "a thread is" usage spate send a --to null:// --threads 1,b
 refused "is bytes, or" usage spate send a --to null:// --strip x
 refused "there is no stream 'x'" spate relay --stream x --to null://
 refused "which stream" usage spate relay --to null://
-refused "nothing of the name or number '77'" spate rate 77 1Gbps
-refused "nothing of the name or number 'b'" spate pause b
+refused "no transfer has the name or number '77'" spate rate 77 1Gbps
+refused "no transfer has the name or number 'b'" spate pause b
 refused "or sent" spate stop b
 same "nothing came of it" "$(spate sends --all --json)" ""
 
@@ -106,7 +106,7 @@ for id in "$two" "$low" "$high" "$last"; do
 	wait_for 60 has_send "$id" done
 	same "packets of $id" "$(sends "$id" .packets)" 3000
 done
-refused "nothing of the name" spate rate "$two" 1Gbps
+refused "no transfer has the name" spate rate "$two" 1Gbps
 
 # ---- --wait and signals --------------------------------------------------
 

@@ -58,7 +58,7 @@ settle b 40000
 spate stop b >/dev/null
 recorded_whole b
 [ "$(sends "$id" .dropped)" -gt 0 ] || fail "it says that nothing was dropped"
-refused "nothing of the name" spate pause nobody
+refused "no transfer has the name" spate pause nobody
 spate pause "$id" >/dev/null
 spate resume "$id" >/dev/null
 spate stop s >/dev/null

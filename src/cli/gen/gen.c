@@ -198,7 +198,8 @@ heaps_make(struct gen *g, unsigned ports, struct fault *fault)
 	g->source = &g->heaps.source;
 	err = gen_heaps_init(&g->heaps);
 	if (err == -EMSGSIZE)
-		return gen_refuse(fault, "this is no size of a packet",
+		return gen_refuse(fault,
+				  "the size of a packet is out of bounds",
 				  "--packet is from 88 to 65507 bytes, as 1472 "
 				  "or 8968");
 	return err ? no_memory(fault) : 0;
@@ -526,7 +527,7 @@ gen_report(const struct cli *cli, struct gen *g)
 	sum(g, &s);
 	if (g->socket.refused && !cli->quiet)
 		fprintf(stderr,
-			"spate: nobody was listening at %s for some of the "
+			"spate: no program listened at %s for some of the "
 			"time\n",
 			g->args->to);
 	if (g->socket.tcp && gen_tcp_broken(g->socket.tcp) && !cli->quiet)
@@ -589,10 +590,10 @@ heap_args_check(const struct gen_args *a, struct fault *fault)
 		return gen_refuse(fault, "how do ports take turns?",
 				  "--turn train or heap");
 	if (a->flavour != 40 && a->flavour != 48)
-		return gen_refuse(fault, "this is no flavour of SPEAD",
+		return gen_refuse(fault, "SPEAD has no such flavour",
 				  "--flavour 40 or 48");
 	if (!a->heap_bytes || a->heap_bytes > UINT32_MAX)
-		return gen_refuse(fault, "this is no size of a heap",
+		return gen_refuse(fault, "the size of a heap is out of bounds",
 				  "--heap-bytes is from 1 to less than 4G");
 	if (a->packet < 8 || a->packet > UINT16_MAX || !a->step)
 		return gen_refuse(fault, "a number is out of bounds",
@@ -608,14 +609,15 @@ tcp_args_check(const struct gen_args *a, struct fault *fault)
 	bool framed = strcmp(a->frames, "spt1") == 0;
 
 	if (!is_word(a->frames, frames))
-		return gen_refuse(fault, "what are the frames?",
+		return gen_refuse(fault, "which frames are to be sent?",
 				  "--frames plain or spt1");
 	if (framed && strncmp(a->to, "tcp://", 6) != 0)
 		return gen_refuse(fault, "spate's frames go over TCP",
 				  "--to tcp://127.0.0.1:2630");
 	if (!a->connections || a->connections > WIRE_CONNECTIONS ||
 	    (a->connections > 1 && !framed))
-		return gen_refuse(fault, "this is no number of connections",
+		return gen_refuse(fault,
+				  "the number of connections is out of bounds",
 				  "--connections is from 1 to 256, and 1 "
 				  "without --frames spt1");
 	if (framed && (a->reorder > 0 || a->duplicate > 0))
@@ -638,7 +640,8 @@ args_check(const struct gen_args *a, struct fault *fault)
 				  "say how long with --for, or how many with "
 				  "--packets or --heaps");
 	if (a->prefix > UINT16_MAX || a->payload > UINT16_MAX || !a->payload)
-		return gen_refuse(fault, "this is no size of a datagram",
+		return gen_refuse(fault,
+				  "the size of a datagram is out of bounds",
 				  "--prefix and --payload are at most 65507 "
 				  "bytes together");
 	if (a->fps > UINT32_MAX || a->displace > UINT16_MAX || !a->displace ||

@@ -31,17 +31,15 @@
 #include "base/fault.h"
 #include "cli/gen/gen_socket.h"
 #include "cli/gen/gen_source.h"
+#include "net/url.h"
 #include "wire/frame.h"
 
 /* ---- the destination ---------------------------------------------------- */
 
-enum { GEN_HOST = 256 };
-
 struct gen_url {
 	const char *text;
 	bool tcp;
-	char host[GEN_HOST];
-	unsigned first, last; /* range of ports */
+	struct url at;
 };
 
 static int
@@ -55,53 +53,34 @@ url_refuse(const struct gen_url *u, struct fault *fault)
 	return -EINVAL;
 }
 
-/* Reads "46227" or "41000-41431", from 1 to 65535. */
+/* Tells whether a URL ends with a port or several; gen has no usual one. */
 static bool
-ports_read(const char *text, struct gen_url *u)
+ends_with_port(const char *text)
 {
-	static const char digits[] = "0123456789";
-	size_t length = strspn(text, digits);
-	const char *last = text;
+	const char *colon = strrchr(text, ':');
 
-	if (text[length] == '-')
-		last = text + length + 1;
-	if (!length || length > 5 || !*last || strlen(last) > 5 ||
-	    last[strspn(last, digits)])
-		return false;
-	u->first = (unsigned)strtoul(text, NULL, 10);
-	u->last = (unsigned)strtoul(last, NULL, 10);
-	if (u->tcp && u->first != u->last)
-		return false;
-	return u->first && u->first <= u->last && u->last <= UINT16_MAX;
+	return colon && colon[1] &&
+	       !colon[1 + strspn(colon + 1, "0123456789-")];
 }
 
-/* Reads a URL.  Returns 0, or -EINVAL with a fault. */
+/*
+ * Reads a URL of UDP, of which several ports may be given, or of TCP.  Returns
+ * 0, or -EINVAL with a fault.
+ */
 static int
 url_parse(struct gen_url *u, const char *text, struct fault *fault)
 {
-	const char *host = strstr(text, "://"), *port, *end;
-	size_t length;
+	char why[320];
 
 	*u = (struct gen_url){ .text = text };
-	u->tcp = strncmp(text, "tcp://", 6) == 0;
-	if (!u->tcp && strncmp(text, "udp://", 6) != 0)
+	if (url_read(&u->at, text, why, sizeof why) < 0 ||
+	    !ends_with_port(text))
 		return url_refuse(u, fault);
-	host += strlen("://");
-	if (*host == '[') {
-		host++;
-		end = strchr(host, ']');
-		port = end && end[1] == ':' ? end + 2 : NULL;
-	} else {
-		end = strrchr(host, ':');
-		port = end ? end + 1 : NULL;
-	}
-	length = end ? (size_t)(end - host) : 0;
-	if (!port || !length || length >= sizeof u->host ||
-	    (host[-1] != '[' && memchr(host, ':', length)) ||
-	    !ports_read(port, u))
+	u->tcp = u->at.scheme == URL_TCP;
+	if ((!u->tcp && u->at.scheme != URL_UDP) || *u->at.device ||
+	    *u->at.path || u->at.groups > 1 ||
+	    (u->tcp && u->at.first != u->at.last))
 		return url_refuse(u, fault);
-	memcpy(u->host, host, length);
-	u->host[length] = '\0';
 	return 0;
 }
 
@@ -144,7 +123,7 @@ url_connect(const struct gen_url *u, unsigned port, struct fault *fault)
 	int fd, err;
 
 	snprintf(text, sizeof text, "%u", port);
-	err = getaddrinfo(u->host, text, &hints, &found);
+	err = getaddrinfo(u->at.host, text, &hints, &found);
 	if (err)
 		return connect_refuse(u, gai_strerror(err), -EHOSTUNREACH,
 				      fault);
@@ -326,7 +305,7 @@ gen_tcp_open(struct gen_tcp **tcp, const struct gen_url *url,
 		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
 	t->a = *args;
 	while (!err && t->opened < args->connections) {
-		int fd = url_connect(url, url->first, fault);
+		int fd = url_connect(url, url->at.first, fault);
 
 		err = fd < 0 ? fd : 0;
 		if (!err)
@@ -519,14 +498,14 @@ static int
 ports_open(struct gen_socket *s, const struct gen_url *u,
 	   const struct gen_to *to, struct fault *fault)
 {
-	unsigned ports = u->last - u->first + 1;
+	unsigned ports = url_ports(&u->at);
 
 	s->fd = calloc(ports, sizeof *s->fd);
 	if (!s->fd)
 		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
 	train_choose(s, to);
 	while (s->ports < ports) {
-		int fd = url_connect(u, u->first + s->ports, fault);
+		int fd = url_connect(u, u->at.first + s->ports, fault);
 
 		if (fd < 0)
 			return fd;

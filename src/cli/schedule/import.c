@@ -48,8 +48,8 @@ notes_tell(const struct cli *cli, const struct import *im)
 		if (im->note[i])
 			fprintf(stderr, "spate: %s\n", im->note[i]);
 	if (im->notes > im->kept)
-		fprintf(stderr, "spate: %s: and %u more of that sort\n",
-			im->file, im->notes - im->kept);
+		fprintf(stderr, "spate: %s: and %u more notes\n", im->file,
+			im->notes - im->kept);
 	if (im->n && im->scan[im->n - 1].stop <= clock_now())
 		fprintf(stderr,
 			"spate: %s: all of these scans are over already\n",

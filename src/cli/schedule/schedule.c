@@ -370,7 +370,7 @@ usage(const char *what)
 			  what);
 	else if (!strcmp(what, "ls") || !strcmp(what, "check"))
 		fault_set(&fault, -EINVAL, "usage",
-			  "schedule %s: that is too much", what);
+			  "schedule %s: too many operands", what);
 	else
 		fault_set(&fault, -EINVAL, "usage",
 			  "schedule: there is no '%.40s'", what);

@@ -419,7 +419,7 @@ stop(struct following *f, struct fault *fault)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 	erase(f);
 	if (!f->cli->quiet)
-		fprintf(stderr, "spate: stopping; once more to leave it to "
+		fprintf(stderr, "spate: stopping; a second signal leaves it to "
 				"spated\n");
 	snprintf(id, sizeof id, "%llu", (unsigned long long)f->id);
 	err = control_ask(f->control, "stop", json_pack("{s:s}", "name", id),
@@ -557,8 +557,7 @@ order_all(struct control *control, const char *verb, char **operand,
 	if (any)
 		return err;
 	fault_set(fault, -ENOENT, "not-found",
-		  "nothing of the name or number '%.80s' is being sent",
-		  operand[0]);
+		  "no transfer has the name or number '%.80s'", operand[0]);
 	fault_hint(fault, "'spate sends' lists what is");
 	return -ENOENT;
 }

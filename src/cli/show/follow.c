@@ -287,7 +287,7 @@ stop(struct follow *f, struct fault *fault)
 	if (f->terminal && !f->cli->json)
 		terminal_do(stdout, ERASE_LINE);
 	if (!f->cli->quiet)
-		fprintf(stderr, "spate: stopping; once more to leave it to "
+		fprintf(stderr, "spate: stopping; a second signal leaves it to "
 				"spated\n");
 	fflush(stdout);
 	control_wait(f->control, -1);
