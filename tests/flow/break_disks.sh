@@ -33,7 +33,7 @@ touch "${disks[3]}"
 wait_for 20 has_state "${disks[3]}" failed
 wait_for 10 has_state "${disks[2]}" idle
 grep -q "${disks[1]}: cannot open the folder: No such file" "$log"
-grep -q "${disks[3]}: cannot open the folder: it is no folder" "$log"
+grep -q "${disks[3]}: cannot open the folder: it is not a folder" "$log"
 
 # Two that are not fit: the other two have it all.
 begin two

@@ -124,7 +124,7 @@ mv "$work/kept" "$last"
 refused "are on none of the disks" "$SPATE" check good --disks "${disks[0]}"
 first=$(find "$work"/disk?/good -name good.00000000)
 dd if=/dev/zero of="$first" bs=1032 seek=2 count=9 conv=notrunc status=none
-refused "are not vdif of its size" "$SPATE" check good \
+refused "are not vdif packets of the right size" "$SPATE" check good \
 	--disks "${disks[0]}:${disks[1]}:${disks[2]}"
 
 # A counter that is none: one packet, and its duplicates.

@@ -73,7 +73,8 @@ disks_listed(const char *list, struct disks *disks, struct fault *fault)
 	int err;
 
 	if (!text)
-		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
+		return fault_set(fault, -ENOMEM, "no-memory",
+				 "cannot look for disks: no memory");
 	while (n < PATTERNS && (one = strsep(&rest, ":")))
 		if (*one)
 			pattern[n++] = one;

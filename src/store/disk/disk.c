@@ -267,9 +267,9 @@ disk_why(int err)
 	case -EXDEV: return "it is a link that is absolute or leaves the disk";
 	case -EMLINK: return "it has another name (a hard link)";
 	case -EISDIR: return "it is a folder";
-	case -ENOTDIR: return "it is no folder";
+	case -ENOTDIR: return "it is not a folder";
 	case -ENXIO: /* a pipe that nobody reads */
-	case -ESPIPE: return "it is no file";
+	case -ESPIPE: return "it is not a regular file";
 	default: return strerror(-err);
 	}
 }
@@ -285,11 +285,11 @@ disk_hint(int err)
 		return "make it a relative link to something on that disk, or "
 		       "look on the disk that it leads to (--disks)";
 	case -EMLINK:
-		return "give it a copy of its own, with cp; what has the other "
-		       "name would be changed, too";
+		return "replace it by a copy of itself (cp); writing to it "
+		       "would change the file under its other name, too";
 	case -EISDIR:
 	case -ESPIPE:
-	case -ENXIO: return "take it away";
+	case -ENXIO: return "remove it";
 	default: return NULL;
 	}
 }
@@ -394,8 +394,8 @@ explain(const struct disks *disks, const char *pattern, size_t matches,
 		return;
 	}
 	fault_why(fault,
-		  "\"%s\" matches %zu, and %u of what patterns match is not "
-		  "a mount point",
+		  "\"%s\" matches %zu paths, and %u of the paths that patterns "
+		  "match are not mount points",
 		  pattern, matches, disks->skipped);
 	fault_hint(fault, "mount a disk there, or name the folder without a "
 			  "wildcard to use it as it is");

@@ -68,9 +68,10 @@ layout_name_fault(const char *name)
 	if (length > LAYOUT_NAME)
 		return "it is longer than 64 characters";
 	if (!name[strspn(name, DIGITS)])
-		return "it is all digits, as an ID";
+		return "it has only digits, like an ID";
 	if (strstr(name, stream_mark))
-		return "\"_ds\" in it is kept for streams recorded together";
+		return "it has \"_ds\" in it, which is reserved for streams "
+		       "recorded together";
 	return NULL;
 }
 

@@ -136,8 +136,8 @@ correct_numbers(struct foreign *f)
 			continue;
 		p->number = i ? p[-1].number + 1 : 0;
 		foreign_note(f,
-			     "block number %" PRIu64 " cannot be: it is taken "
-			     "for %" PRIu64,
+			     "block number %" PRIu64 " is implausible: %" PRIu64
+			     " is used instead",
 			     p->file, p->number);
 	}
 }

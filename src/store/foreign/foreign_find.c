@@ -429,8 +429,8 @@ take_header(struct sg_walk *w)
 		f->form.packet = w->header.packet_bytes;
 	} else if (f->form.packet != w->header.packet_bytes) {
 		foreign_note(f,
-			     "%s on %s says that packets are of %" PRIu32
-			     " bytes, another disk of %" PRIu32,
+			     "%s on %s says that packets have %" PRIu32
+			     " bytes, another disk says %" PRIu32,
 			     w->f->name, disk_path(w), w->header.packet_bytes,
 			     f->form.packet);
 	}
@@ -542,7 +542,7 @@ note_files(struct foreign *f)
 			continue;
 		foreign_note(f,
 			     "%s has a scatter/gather file of this name, which "
-			     "is not read: others have chunks",
+			     "is not read, because other disks have chunks",
 			     f->disks->disk[i].path);
 	}
 }

@@ -126,8 +126,8 @@ find_form(struct foreign *f)
 		take_bytes(f, packet);
 	else
 		foreign_note(f,
-			     "packets are said to be of %" PRIu32
-			     " bytes, and are of %" PRIu32,
+			     "the files say that packets have %" PRIu32
+			     " bytes, but they have %" PRIu32,
 			     packet, f->form.packet);
 }
 
@@ -254,8 +254,9 @@ cut_blank(struct foreign *f, struct foreign_piece *p)
 	if (p->stored == low * f->form.packet)
 		return;
 	foreign_note(f,
-		     "block %" PRIu64 " ends in %" PRIu64 " packets that are "
-		     "zeros, as a power failure leaves them",
+		     "block %" PRIu64 " ends in %" PRIu64
+		     " packets of zeros, as a power failure leaves them, which "
+		     "are left out",
 		     p->number, p->stored / f->form.packet - low);
 	p->stored = low * f->form.packet;
 	p->bytes = low * foreign_payload(f);

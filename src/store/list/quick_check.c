@@ -433,7 +433,8 @@ read_place(struct check_state *l, unsigned i, struct packet_run *p)
 		      "its %s second is: %s",
 		      p->b->record.number, l->rec->disks->disk[p->b->disk].path,
 		      second_name(i),
-		      got < 0 ? strerror((int)-got) : "it ends before");
+		      got < 0 ? strerror((int)-got)
+			      : "the file ends before that");
 	if (got < 0 || holes_find(l, p))
 		return;
 	p->slots = (uint32_t)((size_t)got / s->payload);
@@ -600,8 +601,8 @@ threads_unnamed(struct check_state *l, const struct quick_check_second *all)
 	for (unsigned t = 0; s->threads_n && t < QUICK_CHECK_THREADS; t++)
 		if (quick_check_has_thread(all, t) && !is_named(s, t))
 			wrong(l,
-			      "there are packets of thread %u, which is "
-			      "none of the stream's",
+			      "there are packets of thread %u, which the "
+			      "stream does not have",
 			      t);
 }
 
@@ -644,7 +645,7 @@ check_packets(struct check_state *l, unsigned i)
 	if (s->unreadable)
 		wrong(l,
 		      "%" PRIu64 " of %" PRIu64 " packets looked at in "
-		      "its %s second are not %s of its size",
+		      "its %s second are not %s packets of the right size",
 		      s->unreadable, s->looked, name, what);
 	if (s->misplaced)
 		wrong(l,
@@ -786,8 +787,8 @@ check_even(struct check_state *l, double rate, double fps)
 		return;
 	units_show_span(text, (int64_t)(fabs(late) * 1e9));
 	wrong(l,
-	      "the data's time leaps: in its middle second it is %s %s "
-	      "what the number of packets says",
+	      "the data's time jumps: in its middle second it is %s %s what "
+	      "the number of packets says",
 	      text, late < 0 ? "behind" : "ahead of");
 }
 
@@ -807,7 +808,8 @@ check_rate(struct check_state *l)
 		return;
 	units_show_rate(is, l->out->rate);
 	units_show_rate(should, wanted);
-	remark(l, "it came at %s, the stream's rate is %s", is, should);
+	remark(l, "its packets came at %s, but the stream's rate is %s", is,
+	       should);
 }
 
 /* The rate by arrival, for packets without times of their own; only as even as
@@ -945,8 +947,8 @@ look_state(struct check_state *l)
 		wrong(l, "it failed: %s", f->reason);
 	if (f->state == RECORDING_INTERRUPTED)
 		wrong(l,
-		      "it has no end: its recorder died; spate recover "
-		      "%s closes it",
+		      "it was never closed, because its recorder died; spate "
+		      "recover %s closes it",
 		      l->rec->name);
 	if (f->state != RECORDING_LIVE && f->torn)
 		remark(l,
@@ -954,10 +956,8 @@ look_state(struct check_state *l)
 		       "spate recover %s cuts them off",
 		       f->torn, l->rec->name);
 	if (f->absent)
-		wrong(l,
-		      "%u of %zu blocks are on none of the disks that "
-		      "are there",
-		      f->absent, l->rec->blocks);
+		wrong(l, "%u of %zu blocks are on none of the disks", f->absent,
+		      l->rec->blocks);
 	if (f->left_out)
 		wrong(l,
 		      "%" PRIu64 " bytes are in chunks that are missing "
@@ -981,7 +981,7 @@ look_subs(struct check_state *l)
 	for (unsigned i = 0; i < f->subs; i++)
 		l->out->silent -= f->sub[i].chunks > 0;
 	if (n > 1 && l->out->silent)
-		remark(l, "nothing came of %u of %u substreams", l->out->silent,
+		remark(l, "%u of %u substreams have no data", l->out->silent,
 		       n);
 }
 
@@ -1029,9 +1029,9 @@ quick_check(struct recording *rec, const struct quick_check_hooks *hooks,
 		check_threads(&l);
 		check_times(&l);
 	} else if (rec->facts.state == RECORDING_LIVE) {
-		remark(&l, "nothing of it is durable yet");
+		remark(&l, "no block of it is durable yet");
 	} else {
-		wrong(&l, "there is no data in it");
+		wrong(&l, "it has no data");
 	}
 out:
 	free(l.data);

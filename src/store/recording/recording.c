@@ -65,19 +65,19 @@ set_fault(struct fault *fault, const char *name, int err)
 	case -ENODATA:
 		fault_set(fault, err, "io", "cannot read recording %s", name);
 		fault_why(fault, "no disk has readable metadata of it");
-		fault_hint(fault, "another disk of it may have: mount that, or "
-				  "name it among the disks");
+		fault_hint(fault, "mount the recording's other disks, or name "
+				  "them with --disks");
 		break;
 	case -EIDRM:
 		fault_set(fault, err, "io", "cannot read recording %s", name);
 		fault_why(fault, "it is being removed, or its removal was cut "
 				 "short");
-		fault_hint(fault, "spate rm %s ends what was begun", name);
+		fault_hint(fault, "spate rm %s completes the removal", name);
 		break;
 	case -ENOTSUP:
 		fault_set(fault, err, "io", "cannot read recording %s", name);
 		fault_why(fault, "it is one file on each of several disks, and "
-				 "nothing in them tells their order");
+				 "the files do not say in which order");
 		fault_hint(fault, "one disk alone can be read: --disks PATH");
 		break;
 	case -EFBIG:
@@ -91,7 +91,7 @@ set_fault(struct fault *fault, const char *name, int err)
 	case -EBADMSG:
 		fault_set(fault, err, "io", "cannot read recording %s", name);
 		fault_why(fault, "its indexes contradict each other, or its "
-				 "files have not one whole packet");
+				 "files hold no whole packet");
 		fault_hint(fault, "a disk may hold another recording of the "
 				  "same name: leave that disk out");
 		break;
@@ -120,8 +120,8 @@ explain(struct fault *fault, const struct disks *disks, const char *name,
 	set_fault(fault, name, err);
 	if (err == -EFBIG) {
 		fault_why(fault, "%s", refused);
-		fault_hint(fault, "move it away: spate recover makes it anew "
-				  "from what another disk has");
+		fault_hint(fault, "move that file away: spate recover makes it "
+				  "again from another disk");
 	}
 	for (unsigned i = 0; (err == -ELOOP || err == -EXDEV) && i < disks->n;
 	     i++) {
@@ -642,7 +642,7 @@ recording_hold(struct recording *rec, struct fault *fault)
 			  rec->name);
 		fault_why(fault, err == -EIDRM
 				     ? "it is being removed"
-				     : "it is being mended, or removed");
+				     : "it is being recovered or removed");
 	}
 	return err;
 }

@@ -145,7 +145,7 @@ START_TEST(packets)
 	overwrite(1, MADE_NAME ".00000004", MADE_SLOTS - 5, frame);
 	look();
 	says(wrong, "1 of 64 packets looked at in its first second are not "
-		    "vdif of its size");
+		    "vdif packets of the right size");
 	says(remarks, "1 of 64 packets looked at in its first second are "
 		      "marked invalid");
 	says(wrong, "in its last second is not later than that of the one "
@@ -198,7 +198,7 @@ START_TEST(states)
 	made_begin(&m);
 	look();
 	ck_assert_str_eq(wrong, "");
-	says(remarks, "nothing of it is durable yet");
+	says(remarks, "no block of it is durable yet");
 	made_blocks(&m, 3);
 	look();
 	ck_assert_str_eq(wrong, "");
@@ -211,7 +211,7 @@ START_TEST(states)
 	made_end(&m, 1);
 	ck_assert_int_eq(m.disks.n, MADE_DISKS);
 	look();
-	says(wrong, "there is no data in it");
+	says(wrong, "it has no data");
 	made_finish(&m);
 }
 END_TEST
@@ -236,7 +236,7 @@ START_TEST(time_that_leaps)
 	}
 	made_end(&m, 5);
 	look();
-	says(wrong, "the data's time leaps: in its middle second it is 10s "
+	says(wrong, "the data's time jumps: in its middle second it is 10s "
 		    "ahead of");
 	made_finish(&m);
 }
@@ -297,7 +297,7 @@ START_TEST(rows)
 	made_end(&m, 1);
 	look();
 	ck_assert_str_eq(wrong, "");
-	says(remarks, "nothing came of 1 of 2 substreams");
+	says(remarks, "1 of 2 substreams have no data");
 	ck_assert_uint_eq(g.second[0].looked, 2);
 	ck_assert_uint_eq(g.second[0].incomplete, 1);
 	made_finish(&m);
@@ -307,7 +307,7 @@ START_TEST(rows)
 	made_row_write(&m, 0, 0, &row);
 	made_end(&m, 1);
 	look();
-	says(wrong, "are not spead of its size");
+	says(wrong, "are not spead packets of the right size");
 	made_finish(&m);
 	/* Only what is looked at is measured. */
 	row.data[1]--;
