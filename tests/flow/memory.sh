@@ -95,7 +95,7 @@ for disk in "${joining[@]}"; do
 	spate disks add "$disk" --force >/dev/null
 done
 spate record joined --stream s --quiet
-grep -q "s: recorded with 10 blocks, as on 2 disks, and there are 3" "$log" ||
+grep -q "s: is recorded with 10 blocks, enough for 2 disks, but there are 3" "$log" ||
 	fail "nothing is said of the disks that joined"
 spate stop joined --quiet >/dev/null
 spated_stop

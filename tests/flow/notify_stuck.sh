@@ -52,7 +52,7 @@ wait_for 30 is_held
 # A look that was on its way may say it lives, once.
 sleep 1
 n=$(alive_n)
-wait_for 60 grep -q 'a receiver does not get on' "$log"
+wait_for 60 grep -q 'a receiver thread stands still' "$log"
 same "signs of life without a receiver" "$(alive_n)" "$n"
 spate status >/dev/null
 exec 9>&-

@@ -72,13 +72,13 @@ cp "$conf" "$work/good"
 sed -i 's/payload = 1024; block = "1M"/payload = "x"; block = "1M"/' "$conf"
 at=$(grep -n -m 1 '"x"' "$conf" | cut -d : -f 1)
 refused "$conf:$at: " spate reload
-grep -q "all stays as it was: $conf:$at: " "$log" || fail "not in the log"
+grep -q "the configuration stays as it was: $conf:$at: " "$log" || fail "not in the log"
 rm "$conf"
 refused "cannot read the configuration" spate reload
 cp "$work/good" "$conf"
 echo "streams : {" >"$conf"
 kill -HUP "$spated_pid"
-wait_for 30 grep -q "all stays as it was: $conf:2: " "$log"
+wait_for 30 grep -q "the configuration stays as it was: $conf:2: " "$log"
 same "streams" "$(spate streams --json | jq -s 'length')" 2
 same "the stream" "$(of_stream a recording)" r1
 

@@ -88,7 +88,7 @@ has other s 100 t 0
 same "recordings" "$(spate ls 'other*' --json | wc -l)" 2
 
 # ---- as many ports as streams, with suffixes ----
-says "!net_port= 8 : *ports cannot be for*;" "net_port=$((first + 2))"
+says "!net_port= 8 : *ports do not match*;" "net_port=$((first + 2))"
 says '!net_port[?] 0 : '"$first ;" 'net_port?'
 says '!net_port= 0 ;' "net_port=$((first + 2))=ah:127.0.0.1@$((first + 3))=1v"
 says '!record= 0 ;' 'record=on:ports'

@@ -104,7 +104,7 @@ setup_disks_read(struct setup *c, struct fault *fault)
 	return folders_check(c, fault);
 }
 
-/* ---- the group vsi ------------------------------------------------------- */
+/* ---- the group vsi --------------------------------------------------- */
 
 #define AT_VSI(member) offsetof(struct setup_vsi, member)
 
@@ -297,7 +297,7 @@ setup_vsi_read(struct setup *c, struct fault *fault)
 	return err ? err : memory_check(c, group, fault);
 }
 
-/* ---- the group inbox ----------------------------------------------------- */
+/* ---- the group inbox ------------------------------------------------- */
 
 #define AT_INBOX(member) offsetof(struct setup_inbox, member)
 
@@ -406,7 +406,7 @@ setup_inbox_read(struct setup *c, struct fault *fault)
 	return err;
 }
 
-/* ---- the whole ----------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------- */
 
 #define AT(member) offsetof(struct setup_options, member)
 

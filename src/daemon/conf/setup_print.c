@@ -130,7 +130,7 @@ stream_print(const struct stream *s)
 	       units_show_bytes(b, stream_memory(s)));
 }
 
-/* ---- the setup ----------------------------------------------------------- */
+/* ---- the setup ------------------------------------------------------- */
 
 static int
 node_of(const struct setup *c, char why[NODE_WHY])

@@ -114,7 +114,7 @@ stream_layout_fit(struct stream *s, const char *where, struct fault *fault)
 			       bytes);
 }
 
-/* ---- the plan ------------------------------------------------------------ */
+/* ---- the plan -------------------------------------------------------- */
 
 static int
 no_memory(struct fault *fault)

@@ -72,7 +72,8 @@ catalogue_thread_stop(struct catalogue_thread *k)
 		free_thread(k);
 	else
 		log_line(LEVEL_WARN, NULL,
-			 "a disk hangs: what reads recordings is left behind");
+			 "a disk does not answer: the thread that reads "
+			 "recordings is left behind");
 }
 
 struct catalogue *

@@ -230,7 +230,7 @@ watched(struct disk_set *f)
 	disk_watch_clear(&list);
 }
 
-/* ---- disks that do not answer -------------------------------------------- */
+/* ---- disks that do not answer ---------------------------------------- */
 
 #define PROBE_MOST (2 * NS_SECOND)
 
@@ -417,7 +417,7 @@ leave(struct disk_set_disk *d)
 	writer_stop(d->writer); /* returns at once: the thread has ended */
 	d->writer = NULL;
 	d->leaving = false;
-	log_line(LEVEL_INFO, d->disk.path, "takes part no more");
+	log_line(LEVEL_INFO, d->disk.path, "no longer takes part");
 }
 
 void
@@ -429,7 +429,7 @@ disk_set_step(struct disk_set *f, int64_t now)
 	sample(f, now);
 }
 
-/* ---- adding and removing disks ------------------------------------------- */
+/* ---- adding and removing disks --------------------------------------- */
 
 static int
 refuse(struct fault *fault, int err, const char *path, const char *why)
@@ -519,7 +519,7 @@ known(const struct disk_set *f, unsigned i, struct fault *fault)
 	const struct disk_set_disk *d = &f->disk[i];
 
 	if (d->leaving) {
-		refuse(fault, -EBUSY, d->disk.path, "it is just being dropped");
+		refuse(fault, -EBUSY, d->disk.path, "it is being dropped now");
 		fault_hint(fault, "'spate disks' shows when that is done");
 		return -EBUSY;
 	}
@@ -566,7 +566,9 @@ disk_set_add(struct disk_set *f, const char *named, bool force,
 		i = (int)f->n;
 	err = disk_set_enlist(f, (unsigned)i, &disk);
 	if (err == -ENOSPC)
-		return refuse(fault, err, path, "there were 256 already");
+		return refuse(
+		    fault, err, path,
+		    "there were 256 disks already, which is the most");
 	if (err)
 		return refuse(fault, err, path, strerror(-err));
 	if (!disk_set_configured(f, path)) {
@@ -664,7 +666,7 @@ disk_set_reserve(struct disk_set *f, uint64_t reserve)
 				      memory_order_relaxed);
 }
 
-/* ---- space and speed ----------------------------------------------------- */
+/* ---- space and speed ------------------------------------------------- */
 
 static void
 facts_of(const struct disk_set *f, unsigned i, struct writer_facts *facts)

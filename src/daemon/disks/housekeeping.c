@@ -165,8 +165,8 @@ housekeeping_stop(struct housekeeping *all)
 		free_all(all);
 	else
 		log_line(LEVEL_WARN, NULL,
-			 "a disk hangs: what removes recordings is left "
-			 "behind");
+			 "a disk does not answer: the thread that removes "
+			 "recordings is left behind");
 }
 
 int

@@ -28,7 +28,7 @@ enum {
 	SAY_S = 60, /* between two lines that no descriptor is left */
 };
 
-/* ---- peers ------------------------------------------------------------- */
+/* ---- peers ----------------------------------------------------------- */
 
 static void
 peer_find(struct listener_peer *p, int fd)
@@ -57,7 +57,7 @@ is_same(const struct listener_place *p, const struct listener_place *q)
 	return !memcmp(p->key, q->key, sizeof p->key);
 }
 
-/* ---- places ------------------------------------------------------------ */
+/* ---- places ---------------------------------------------------------- */
 
 static unsigned
 count(const struct listener *l, const struct listener_place *of, bool proved)
@@ -173,7 +173,7 @@ listener_leave(struct listener *l, struct listener_place *p)
 	p->entered = false;
 }
 
-/* ---- the pause --------------------------------------------------------- */
+/* ---- the pause ------------------------------------------------------- */
 
 static void
 sockets_watch(struct listener *l, bool on)
@@ -248,7 +248,7 @@ listener_fd(const struct listener *l)
 	return l->epoll;
 }
 
-/* ---- opening ----------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------- */
 
 int
 listener_open(struct listener *l, const struct listener_rules *rules)

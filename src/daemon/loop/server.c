@@ -58,7 +58,7 @@ struct unsent {
 	size_t fds_at;	    /* with the byte at this offset */
 };
 
-/* ---- the socket ---------------------------------------------------------- */
+/* ---- the socket ------------------------------------------------------ */
 
 /* Says what to do if the lock file belongs to another user, or cannot be
  * made. */
@@ -174,7 +174,7 @@ socket_open(struct socket_file *s, const char *path, const char *group,
 	return 0;
 }
 
-/* ---- output that waits --------------------------------------------------- */
+/* ---- output that waits ----------------------------------------------- */
 
 enum {
 	OUT_MOST = 16 << 20,
@@ -296,7 +296,7 @@ unsent_flush(struct unsent *o, int fd)
 	return 0;
 }
 
-/* ---- clients ------------------------------------------------------------- */
+/* ---- clients --------------------------------------------------------- */
 
 enum {
 	CLIENTS = 256,
@@ -530,8 +530,7 @@ request(struct server *s, struct client *c, const json_t *line)
 	} else if (verb) {
 		s->hooks.ask(s->hooks.arg, t, verb, line);
 	} else {
-		fault_set(&fault, -EINVAL, "usage",
-			  "a request without \"do\" says nothing");
+		fault_set(&fault, -EINVAL, "usage", "a request needs \"do\"");
 		server_refuse(s, t, &fault);
 	}
 	return client_find(s, t.client) != NULL;

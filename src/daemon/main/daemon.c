@@ -190,7 +190,7 @@ daemon_run(struct daemon *d)
 	return 0;
 }
 
-/* ---- starting ------------------------------------------------------------ */
+/* ---- starting -------------------------------------------------------- */
 
 enum { BLOCKS_QUEUED = 1 << 20 };
 
@@ -358,7 +358,7 @@ threads_start(struct daemon *d, struct fault *fault)
 	if (!err)
 		err = name_lookup_start(&d->added);
 	if (err) {
-		fault_set(fault, err, "internal", "cannot start its threads");
+		fault_set(fault, err, "internal", "cannot start the threads");
 		fault_why(fault, "%s", strerror(-err));
 		return err;
 	}

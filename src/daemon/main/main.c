@@ -27,7 +27,7 @@
 #include "flow/memory/arena.h"
 #include "flow/memory/block_pool.h"
 
-/* ---- --options ----------------------------------------------------------- */
+/* ---- --options ------------------------------------------------------- */
 
 static void
 table_print(const char *place, const struct option_key *o)
@@ -117,7 +117,7 @@ options_print(void)
 	return status;
 }
 
-/* ---- the command line ---------------------------------------------------- */
+/* ---- the command line ------------------------------------------------ */
 
 static const char help[] =
     "usage: spated [-c CONF] [-n] [-v] | --options\n"
@@ -179,7 +179,8 @@ run(const char *conf)
 	err = log_queue_start();
 	if (err)
 		log_line(LEVEL_WARN, NULL,
-			 "a log that nobody reads can stop this daemon: %s",
+			 "cannot start the thread of the log: %s; a log that "
+			 "nobody reads can stop the daemon",
 			 strerror(-err));
 	err = daemon_start(d, conf, &fault);
 	if (err) {

@@ -27,8 +27,8 @@ spread(struct daemon *d)
 	disk_set_reserve(&d->r.disks, d->r.setup.o.reserve);
 	if (disk_set_patterns(&d->r.disks) < 0)
 		log_line(LEVEL_ERROR, NULL,
-			 "there is no memory to look for "
-			 "other disks");
+			 "cannot look for the disks that are configured now: "
+			 "out of memory");
 	schedule_changed(d->host.schedule);
 }
 
@@ -41,7 +41,8 @@ reload(struct daemon *d, json_t *changes, json_t *restart, struct fault *fault)
 
 	if (err) {
 		fault_line(fault, line, sizeof line);
-		log_line(LEVEL_ERROR, NULL, "all stays as it was: %s", line);
+		log_line(LEVEL_ERROR, NULL,
+			 "the configuration stays as it was: %s", line);
 		return err;
 	}
 	spread(d);

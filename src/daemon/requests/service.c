@@ -186,8 +186,8 @@ look(struct daemon *d)
 		return;
 	}
 	if (++s->still == STILL)
-		log_line(LEVEL_ERROR, NULL, "a receiver does not get on%s",
-			 s->watched ? ": no more signs of life until it does"
+		log_line(LEVEL_ERROR, NULL, "a receiver thread stands still%s",
+			 s->watched ? ": no watchdog messages until it runs"
 				    : "");
 }
 

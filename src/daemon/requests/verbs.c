@@ -146,7 +146,7 @@ verb_ls(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	return 0;
 }
 
-/* ---- map ----------------------------------------------------------------- */
+/* ---- map ------------------------------------------------------------- */
 
 enum { LOST_MOST = 1024 };
 
@@ -235,7 +235,7 @@ verb_map(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	return 0;
 }
 
-/* ---- probe --------------------------------------------------------------- */
+/* ---- probe ----------------------------------------------------------- */
 
 #define SPAN_DEFAULT INT64_C(3000000000)
 #define SPAN_MOST    INT64_C(600000000000)
@@ -343,7 +343,7 @@ verb_probe(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	return 0;
 }
 
-/* ---- the rest ------------------------------------------------------------ */
+/* ---- the rest -------------------------------------------------------- */
 
 /* ---- waiting --------------------------------------------------------- */
 
@@ -549,8 +549,7 @@ do_stop(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		return 0;
 	if (!group[0]) {
 		fault_set(fault, -ENOENT, "not-found",
-			  "nothing of the name '%.80s' is being recorded, or "
-			  "sent",
+			  "nothing named '%.80s' is being recorded or sent",
 			  name ? name : "");
 		fault_hint(fault, "'spate status' shows what is");
 		return -ENOENT;
@@ -574,7 +573,7 @@ do_info(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	if (!json_array_size(list)) {
 		json_decref(list);
 		return fault_set(fault, -ENOENT, "not-found",
-				 "the daemon does not know '%.80s'",
+				 "the daemon knows no recording '%.80s'",
 				 name ? name : "");
 	}
 	server_answer(d->r.server, ticket,

@@ -183,7 +183,7 @@ daemon_disks(struct daemon *d, int64_t now)
 	}
 }
 
-/* ---- rm and protect ------------------------------------------------------ */
+/* ---- rm and protect -------------------------------------------------- */
 
 static int
 refuse_live(const struct daemon *d, const struct housekeeping_job *c,

@@ -98,7 +98,7 @@ times_read(struct scan *s, const json_t *request, int64_t now,
 	if (s->backlog > LONGEST)
 		return usage(fault, "a backlog is a year at most");
 	if (span >= 0 && __builtin_add_overflow(s->start, span, &s->stop))
-		return usage(fault, "nobody can wait that long");
+		return usage(fault, "that is too far ahead");
 	/* A start that is over is accepted if the end is ahead. */
 	if (!s->data && s->start < now - JUST_NOW &&
 	    ((!until && span < 0) || s->stop <= now))
@@ -285,7 +285,7 @@ verb_stop_waiting(struct daemon *d, struct server_ticket ticket,
 	return 0;
 }
 
-/* ---- schedule ------------------------------------------------------------ */
+/* ---- schedule -------------------------------------------------------- */
 
 static int
 no_memory(struct fault *fault)

@@ -342,7 +342,7 @@ admission_watch(struct schedule_host *h, int64_t now)
 	h->seen = seen;
 }
 
-/* ---- reports ------------------------------------------------------------- */
+/* ---- reports --------------------------------------------------------- */
 
 static const char *const verdict_word[] = {
 	[FORECAST_OK] = "ok",

@@ -89,7 +89,7 @@ by_right(const void *a, const void *b, void *arg)
 	return (i > k) - (i < k);
 }
 
-/* ---- rivals ------------------------------------------------------------- */
+/* ---- rivals ---------------------------------------------------------- */
 
 /*
  * Adds a user, sorted by precedence and not by when it was added: early arming
@@ -119,7 +119,7 @@ rivals_find(struct sweep *w, unsigned place, const struct takers *t)
 		s->rival[i] = w->order[t->place[i]];
 }
 
-/* ---- taking ----------------------------------------------------------- */
+/* ---- taking ---------------------------------------------------------- */
 
 void
 sweep_add(uint64_t *to, struct stretches r, uint64_t more)
@@ -235,7 +235,7 @@ arm(struct sweep *w, unsigned place)
 	forecast_why_late(w->scan, w->order[place]);
 }
 
-/* ---- admitting --------------------------------------------------------- */
+/* ---- admitting ------------------------------------------------------- */
 
 static uint64_t
 volume_of(uint64_t rate, int64_t ns)
@@ -287,7 +287,7 @@ decide(struct sweep *w, unsigned place)
 	take(w, place);
 }
 
-/* ---- all scans --------------------------------------------------------- */
+/* ---- all scans ------------------------------------------------------- */
 
 static void
 run(struct sweep *w, uint64_t *by, struct forecast_sum *sum)

@@ -165,7 +165,7 @@ forecast_why_late(struct forecast_scan *scan, unsigned of)
 	}
 }
 
-/* ---- sums ---------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------ */
 
 /* Computes the bytes written until each edge. */
 static void

@@ -251,7 +251,7 @@ scan_json(const struct scan *s, int64_t utc)
 	    next_json(s, utc));
 }
 
-/* ---- reading ------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------- */
 
 #define YEAR (365 * 86400 * NS_SECOND)
 
@@ -394,7 +394,7 @@ time_take(struct scan_reading *r, const char *key, const char *text,
 	fault_set(r->fault, -EINVAL, "conf", "%s = \"%.80s\" is no time", key,
 		  text);
 	if (*plain == '+')
-		fault_why(r->fault, "a file has no now to count from");
+		fault_why(r->fault, "times in a file have to be absolute");
 	fault_hint(r->fault,
 		   "write it as 2026-11-20T10:00:00Z or 2026y324d10h00m00s");
 	return -EINVAL;

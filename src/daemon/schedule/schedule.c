@@ -365,7 +365,7 @@ schedule_changed(struct schedule *s)
 	s->next = 0;
 }
 
-/* ---- by hand ------------------------------------------------------------- */
+/* ---- by hand --------------------------------------------------------- */
 
 /* ---- an entry by command -------------------------------------------- */
 
@@ -384,7 +384,7 @@ forget(struct schedule *s, struct scan *scan)
 static int
 refused(struct schedule *s, struct scan *scan, struct fault *fault)
 {
-	fault_set(fault, -EBUSY, "busy", "cannot take %s into the schedule",
+	fault_set(fault, -EBUSY, "busy", "cannot add %s to the schedule",
 		  scan->name);
 	fault_why(fault, "%.300s", scan->why);
 	forget(s, scan);
@@ -599,7 +599,8 @@ static int
 none(struct fault *fault, const char *which)
 {
 	fault_set(fault, -ENOENT, "not-found",
-		  "the schedule has nothing '%.80s' that is to come", which);
+		  "the schedule has no scan or file '%.80s' that is to come",
+		  which);
 	fault_hint(fault, "'spate schedule ls' shows what it has");
 	return -ENOENT;
 }

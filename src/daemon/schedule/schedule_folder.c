@@ -46,9 +46,9 @@
 #include "base/log.h"
 #include "daemon/schedule/scan.h"
 
-/* ---- merging ------------------------------------------------------------- */
+/* ---- merging --------------------------------------------------------- */
 
-/* ---- matching ---------------------------------------------------------- */
+/* ---- matching -------------------------------------------------------- */
 
 static bool
 same_text(const char *a, const char *b)
@@ -264,7 +264,7 @@ find_moved(struct known_list *k, const char *file, const struct scan *new,
 	return NULL;
 }
 
-/* ---- applying --------------------------------------------------------- */
+/* ---- applying -------------------------------------------------------- */
 
 static void
 swap(char **a, char **b)
@@ -594,7 +594,7 @@ schedule_lose(struct schedule *s, const char *file, int64_t utc)
 	s->dirty = true;
 }
 
-/* ---- the folder ------------------------------------------------------- */
+/* ---- the folder ------------------------------------------------------ */
 
 #define LOOK	(10 * NS_SECOND)
 #define SETTLED (2 * NS_SECOND)

@@ -51,7 +51,7 @@ schedule_host_now(void)
 	return best;
 }
 
-/* ---- sending and relaying --------------------------------------------- */
+/* ---- sending and relaying -------------------------------------------- */
 
 static int
 no_memory(struct fault *fault)

@@ -172,7 +172,7 @@ schedule_vet(struct schedule *s, int64_t utc)
 	s->changed = false;
 }
 
-/* ---- what is due --------------------------------------------------------- */
+/* ---- what is due ----------------------------------------------------- */
 
 enum {
 	STEP_NS = 1000000,   /* smaller differences come from reading the
@@ -412,7 +412,7 @@ one(struct schedule *s, struct scan *scan, struct schedule_now now)
 	}
 }
 
-/* ---- all scans --------------------------------------------------------- */
+/* ---- all scans ------------------------------------------------------- */
 
 /* Returns the steady ns at which something of the scan is due. */
 static int64_t

@@ -127,7 +127,7 @@ write_text(void *arg)
 	return AGAIN;
 }
 
-/* ---- the caller's side ------------------------------------------------- */
+/* ---- the caller's side ----------------------------------------------- */
 
 void
 state_file_write(struct state_file *s, char *text)

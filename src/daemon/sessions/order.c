@@ -205,7 +205,7 @@ order_name(struct order *o, struct recorder *r, struct fault *fault)
 	return err;
 }
 
-/* ---- checking ------------------------------------------------------------ */
+/* ---- checking -------------------------------------------------------- */
 
 static int
 usage(struct fault *fault, const char *what)
@@ -255,7 +255,7 @@ order_time(const json_t *request, struct order *o, struct fault *fault)
 	if ((span || until) && ns <= 0)
 		return usage(fault, "that would be over before it begins");
 	if (ns > INT64_MAX / 2)
-		return usage(fault, "nobody can wait that long");
+		return usage(fault, "that is too far ahead");
 	o->when.stop = span || until ? clock_steady() + ns : 0;
 	return 0;
 }
@@ -436,8 +436,9 @@ order_begin(struct recorder *r, const struct order *o, struct fault *fault)
 	if (err) {
 		session_drop(new);
 		if (err == -ENOMEM && r->hooks.yield(r->hooks.arg))
-			fault_hint(fault, "what was relayed has ended, and "
-					  "gives its memory back: try again");
+			fault_hint(
+			    fault,
+			    "relays were ended to free memory: try again");
 		return err;
 	}
 	ids_give(r, new);

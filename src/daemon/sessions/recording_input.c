@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory can be refused, so it is borrowed first.  Subscribers are made when their
- * sessions exist, and joined to their receivers last, when nothing can fail.
+ * Memory can be refused, so it is borrowed first.  Subscribers are made when
+ * their sessions exist, and joined to their receivers last, when nothing can
+ * fail.
  *
  * Makes the subscribers of a recording input, with the places of each
  * (stream_input_places).  A place that several threads feed is shared
@@ -104,9 +105,9 @@ recording_input_open(struct recording_input **input, struct stream_input *in,
 	err = open_with(input, in, arena, blocks, later, fault);
 	if (!err && !block_pool_filled((*input)->pool))
 		log_line(LEVEL_WARN, name,
-			 "another recording still has the memory for it: what "
-			 "arrives after its start, and before that one has "
-			 "ended, is dropped (no_buffer)");
+			 "another recording still has its memory: packets that "
+			 "arrive after its start are dropped (no_buffer) until "
+			 "that recording has ended");
 	return err;
 }
 
@@ -115,7 +116,7 @@ recording_input_fill(struct recording_input *s)
 {
 	if (block_pool_filled(s->pool) || block_pool_fill(s->pool) < 0)
 		return;
-	log_line(LEVEL_INFO, s->name, "has its memory now");
+	log_line(LEVEL_INFO, s->name, "got its memory");
 }
 
 int
@@ -174,7 +175,7 @@ recording_input_armed(const struct stream *stream)
 	return name_of(stream, false);
 }
 
-/* ---- running ---------------------------------------------------------- */
+/* ---- running --------------------------------------------------------- */
 
 void
 recording_input_begin(struct recording_input *s, struct receivers *receivers)
@@ -206,8 +207,8 @@ recording_input_gate(struct recording_input *s,
 		receiver_look(s->in->share[k].member->receiver);
 }
 
-/* Closes the time window now.  A time window by data time becomes one by arrival, since
- * nobody knows which time the data have reached. */
+/* Closes the time window now.  A time window by data time becomes one by
+ * arrival, since nobody knows which time the data have reached. */
 void
 recording_input_stop(struct recording_input *s, const char *why)
 {
@@ -281,7 +282,7 @@ recording_input_flushed(struct recording_input *s)
 	return atomic_load_explicit(&s->left, memory_order_acquire) == 0;
 }
 
-/* ---- subscribers --------------------------------------------------------------- */
+/* ---- subscribers ----------------------------------------------------- */
 
 /* Called by a receiver thread when its share has given out its last block. */
 static void
@@ -298,8 +299,8 @@ share_done(void *arg)
 		changed(to);
 }
 
-/* Called by a receiver thread when the time window has opened: the backlog keeps what
- * it has from now on. */
+/* Called by a receiver thread when the time window has opened: the backlog
+ * keeps what it has from now on. */
 static void
 share_opened(void *arg)
 {
@@ -334,8 +335,8 @@ part_wait(struct recording_input *s, struct recording_input_part *part,
 				     .arg = part->out.arg };
 	int err = backlog_make(&part->backlog, &args);
 
-	/* Without a backlog nothing arrives before the time window opens, so keep
-	 * everything. */
+	/* Without a backlog nothing arrives before the time window opens, so
+	 * keep everything. */
 	if (!err && !keep)
 		backlog_hold(part->backlog);
 	return err;
@@ -467,7 +468,7 @@ recording_input_feed(struct recording_input *s,
 	return err;
 }
 
-/* ---- counts -------------------------------------------------------------- */
+/* ---- counts ---------------------------------------------------------- */
 
 static void
 counts_add(struct counts *to, struct counts_shown *from)

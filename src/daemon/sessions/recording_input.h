@@ -13,16 +13,17 @@
 
 /*
  * A recording input is one recording's share of a stream input
- * (stream_input.h): memory of its own, and a subscriber (flow/receive/subscriber.h) from
- * each share of the stream input.  It feeds one session or, for a split stream,
- * one session per part.  Overlapping recordings of a stream have one stream
- * input, and a recording input each.
+ * (stream_input.h): memory of its own, and a subscriber
+ * (flow/receive/subscriber.h) from each share of the stream input.  It feeds
+ * one session or, for a split stream, one session per part.  Overlapping
+ * recordings of a stream have one stream input, and a recording input each.
  *
- *   stream input --+-- recording input: pool, time window, subscribers --> session(s)
+ *   stream input --+-- recording input: pool, time window, --> session(s)
+ *                  |                    subscribers
  *                  +-- recording input                    --> session(s)
  *
- * It ends by itself when its time window has closed and all of its
- * blocks are out.
+ * It ends by itself when its time window has closed and all of its blocks are
+ * out.
  *
  * The event loop's thread, but for the inside of a subscriber.
  */
@@ -76,9 +77,8 @@ struct recording_input {
 /* Arguments of recording_input_feed. */
 struct recording_input_args {
 	struct time_window time_window;
-	bool waits; /* blocks wait for recording_input_release */
-	bool
-	    lesser; /* not recorded: gives way to recordings, see subscriber_args */
+	bool waits;  /* blocks wait for recording_input_release */
+	bool lesser; /* gives way to recordings, see subscriber_args */
 	/* ns of data from before the time window opens that wait, too */
 	int64_t backlog;
 	void (*changed)(void *arg);
@@ -101,8 +101,8 @@ int recording_input_open_passing(struct recording_input **input,
 				 struct stream_input *in, struct arena *arena,
 				 const char *name, struct fault *fault);
 
-/* Makes the subscribers, which give blocks to `out`, one entry per part.  Returns 0
- * or -ENOMEM. */
+/* Makes the subscribers, which give blocks to `out`, one entry per part.
+ * Returns 0 or -ENOMEM. */
 int recording_input_feed(struct recording_input *s,
 			 const struct recording_input_args *args,
 			 const struct recording_input_out *out);
@@ -122,8 +122,8 @@ void recording_input_release(struct recording_input *s, unsigned part);
 /* Frees waiting blocks of a part that are older than `keep`. */
 void recording_input_age(struct recording_input *s, unsigned part, int64_t now);
 
-/* recording_input_stop closes the time window now: takes what has arrived, and closes
- * every block; a second call does nothing.  recording_input_cancel takes
+/* recording_input_stop closes the time window now: takes what has arrived, and
+ * closes every block; a second call does nothing.  recording_input_cancel takes
  * nothing more and drops blocks that wait.  `why` is static text. */
 void recording_input_stop(struct recording_input *s, const char *why);
 void recording_input_cancel(struct recording_input *s, const char *why);

@@ -150,7 +150,7 @@ report_run_last(const struct output_run *r)
 	return r->data_last_ns ? r->data_last_ns : r->last_ns;
 }
 
-/* ---- where packets came from --------------------------------------------- */
+/* ---- where packets came from ----------------------------------------- */
 
 enum { BOUND = 64 /* interfaces of a stream, at most */ };
 
@@ -397,7 +397,7 @@ report_from(struct session *s, json_t *to)
 	free(list);
 }
 
-/* ---- recordings ---------------------------------------------------------- */
+/* ---- recordings ------------------------------------------------------ */
 
 /* Totals that all reports of a session share. */
 struct totals {

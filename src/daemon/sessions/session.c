@@ -170,7 +170,7 @@ session_resume(struct session *s, struct output_args *args, struct fault *fault)
 	return err;
 }
 
-/* ---- opening ------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------- */
 
 static int
 no_memory(struct fault *fault)
@@ -385,11 +385,10 @@ disks_count(struct stream *stream, const struct session_host *host)
 
 	stream_disks(stream, disks, f.bytes - f.borrowed);
 	if (!stream->o.blocks && stream->disks < disks)
-		log_line(
-		    LEVEL_INFO, stream->name,
-		    "recorded with %u blocks, as on %u disks, and there are "
-		    "%u: `memory` has room for no more",
-		    stream->blocks, stream->disks, disks);
+		log_line(LEVEL_INFO, stream->name,
+			 "is recorded with %u blocks, enough for %u disks, but "
+			 "there are %u: `memory` has no room for more",
+			 stream->blocks, stream->disks, disks);
 }
 
 /* Refuses a start by the data's time if packet headers do not carry it; heaps
@@ -402,10 +401,11 @@ when_check(const struct session_args *args, struct fault *fault)
 	fault_set(fault, -EINVAL, "usage",
 		  "stream %s cannot begin or end by the time of its data",
 		  args->stream->name);
-	fault_why(fault, "packets of format %s do not tell it",
+	fault_why(fault, "packets of format %s carry no time",
 		  args->stream->o.format);
-	fault_hint(fault, "leave out the '@' of the time: then it is when "
-			  "packets arrive that counts");
+	fault_hint(
+	    fault,
+	    "leave out the '@' of the time: then the time of arrival counts");
 	return -EINVAL;
 }
 
@@ -546,7 +546,7 @@ session_free(struct session *s)
 	free(s);
 }
 
-/* ---- states -------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------- */
 
 /* Ends an armed session: no folders exist, so there is nothing to wait for. */
 static void
@@ -804,8 +804,8 @@ armed_look(struct session *s, int64_t now)
 		session_start(s);
 }
 
-/* Ends when its time is over, or when its recording input has ended: the time window
- * closed by itself, or another part was stopped. */
+/* Ends when its time is over, or when its recording input has ended: the time
+ * window closed by itself, or another part was stopped. */
 static void
 end_look(struct session *s, int64_t now)
 {

@@ -15,8 +15,8 @@
  * threads that read them.  Each recording of the stream has a recording input
  * (recording_input.h), which takes packets from it.
  *
- *   sockets --> share 0 (an intake on one receiver) --> subscribers --> recording
- *          \--> share 1 (on another)  ------------------^          inputs
+ *   sockets --> share 0 (an intake on a receiver) --> subscribers --> recording
+ *          \--> share 1 (on another)  ----------------^              inputs
  *
  * It has one share per receiver thread that reads it: at most one per
  * substream.  Share k reads the substreams k, k + shares, ...  With packet

@@ -89,7 +89,7 @@ struct inbox_greeting {
 	bool copy, as;
 };
 
-/* ---- greeting ------------------------------------------------------------ */
+/* ---- greeting -------------------------------------------------------- */
 
 /*
  * Counts a connection that has proved itself among `connections`.  0,
@@ -281,7 +281,7 @@ inbox_greet(struct inbox_caller *c, struct inbox_greeting *g,
 	return err ? err : link_send(&c->link.link, &welcome, "{}", 2);
 }
 
-/* ---- the log ------------------------------------------------------------ */
+/* ---- the log --------------------------------------------------------- */
 
 /*
  * inbox.c: logs a refused connection, once a second at most, so that
@@ -310,11 +310,11 @@ inbox_refused(struct inbox *in, const char *from, const char *why)
 			 "inbox: a connection of %s is refused: %s", from, why);
 }
 
-/* ---- connections --------------------------------------------------------- */
+/* ---- connections ----------------------------------------------------- */
 
 enum { GREET_S = 10, END_S = 2 };
 
-/* ---- copies ------------------------------------------------------------ */
+/* ---- copies ---------------------------------------------------------- */
 
 /*
  * Finds or makes the copy of that name; call under the lock.  NULL: there are
@@ -416,7 +416,7 @@ caller_run(void *arg)
 	return NULL;
 }
 
-/* ---- connections ------------------------------------------------------- */
+/* ---- connections ----------------------------------------------------- */
 
 static void
 place_leave(struct inbox *in, struct inbox_caller *c)
@@ -679,7 +679,7 @@ inbox_close(struct inbox *in)
 	return true;
 }
 
-/* ---- copies -------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------- */
 
 #define PATIENCE (60 * NS_SECOND)
 
@@ -793,7 +793,7 @@ begin_look(struct inbox *in, struct copy_in *c)
 	}
 }
 
-/* ---- the end of a copy ------------------------------------------------ */
+/* ---- the end of a copy ----------------------------------------------- */
 
 static void
 folders_end(struct inbox *in, struct copy_in *c)
@@ -878,7 +878,7 @@ over(struct inbox *in, struct copy_in *c)
 	}
 }
 
-/* ---- a turn of the event loop ----------------------------------------- */
+/* ---- a turn of the event loop ---------------------------------------- */
 
 static void
 full_look(struct inbox *in, struct copy_in *c)
@@ -888,7 +888,7 @@ full_look(struct inbox *in, struct copy_in *c)
 	pthread_mutex_lock(&c->lock);
 	if (full != c->full)
 		log_line(LEVEL_WARN, c->name,
-			 full ? "no disk takes any more: the sender waits"
+			 full ? "no disk takes blocks: the sender waits"
 			      : "the copy goes on");
 	c->full = full;
 	pthread_mutex_unlock(&c->lock);
@@ -1042,7 +1042,7 @@ inbox_end(struct inbox *in, const char *name)
 	return 0;
 }
 
-/* ---- questions ----------------------------------------------------------- */
+/* ---- questions ------------------------------------------------------- */
 
 /*
  * Tells whether shutdown waits for a copy: yes if its folders are on these

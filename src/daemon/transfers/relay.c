@@ -57,7 +57,7 @@ refused(const struct relay_args *a, struct fault *fault)
 
 	if (a->when.data || a->when.backlog) {
 		fault_set(fault, -EINVAL, "usage",
-			  "stream %s can be relayed by the clock alone",
+			  "stream %s cannot be relayed by the time of its data",
 			  stream->name);
 		fault_hint(fault, "leave out the '@' of the time");
 		return -EINVAL;
@@ -66,7 +66,7 @@ refused(const struct relay_args *a, struct fault *fault)
 		return 0;
 	fault_set(fault, -EINVAL, "usage", "stream %s cannot be relayed",
 		  stream->name);
-	fault_why(fault, "it is split in %u parts, and a relay has one peer",
+	fault_why(fault, "it is split into %u parts, and a relay has one peer",
 		  stream->keys);
 	fault_hint(fault, "configure a stream of the same sources without "
 			  "`split`, or record it and send the parts");
@@ -114,8 +114,8 @@ source_make(struct relay *r, const struct relay_args *a, struct fault *fault)
 }
 
 /*
- * Makes the relay's subscriber.  Without a start time, packets received before now
- * are left out.
+ * Makes the relay's subscriber.  Without a start time, packets received before
+ * now are left out.
  */
 static int
 subscriber_make_of(struct relay *r, const struct relay_args *a,

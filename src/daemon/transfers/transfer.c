@@ -103,7 +103,7 @@ transfer_waiters_clear(struct transfers *all)
 	}
 }
 
-/* ---- the queue ----------------------------------------------------------- */
+/* ---- the queue ------------------------------------------------------- */
 
 #define AGAIN_NS (10 * NS_SECOND)
 #define END_NS	 (2 * NS_SECOND)
@@ -204,10 +204,10 @@ transfer_follow(struct transfers *all, const struct session *s, const char *to)
 	if (!err)
 		return;
 	fault_line(&fault, line, sizeof line);
-	log_line(LEVEL_ERROR, s->name, "is recorded, and not sent: %s", line);
+	log_line(LEVEL_ERROR, s->name, "is recorded but not sent: %s", line);
 }
 
-/* ---- ending ------------------------------------------------------------ */
+/* ---- ending ---------------------------------------------------------- */
 
 static void
 ended_remember(struct transfers *all, struct transfer *t)

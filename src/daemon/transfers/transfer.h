@@ -132,7 +132,7 @@ struct transfers {
 			  * them; 0 */
 };
 
-/* ---- transfer.c: the queue ---------------------------------------------- */
+/* ---- transfer.c: the queue ------------------------------------------- */
 
 /*
  * Queues a transfer and gives it an id.  0, or -errno with a fault.  Takes over
@@ -194,7 +194,7 @@ bool transfers_finish(struct transfers *all);
 int transfer_wait(struct transfers *all, struct server_ticket ticket,
 		  const unsigned *id, unsigned n);
 
-/* ---- transfer_check.c ------------------------------------------------- */
+/* ---- transfer_check.c ------------------------------------------------ */
 
 /*
  * Checks whether the order can be carried out as things are.  0, or -errno with
@@ -219,7 +219,7 @@ bool transfer_is_whole(const struct transfer_order *o);
 /* Returns the session that makes this recording; NULL: none. */
 struct session *transfer_session(const struct transfers *all, const char *name);
 
-/* ---- transfer_check.c -------------------------------------------------- */
+/* ---- transfer_check.c ------------------------------------------------ */
 
 /*
  * Returns a number that identifies the recording to a peer, the same whenever
@@ -229,7 +229,7 @@ uint64_t transfer_number(struct transfers *all, const struct transfer_order *o);
 /* Returns JSON for send_args::about; malloc'ed, NULL without memory. */
 char *transfer_about(struct transfers *all, const struct transfer_order *o);
 
-/* ---- transfer_run.c --------------------------------------------------- */
+/* ---- transfer_run.c -------------------------------------------------- */
 
 /* Starts the transfer's thread.  0, or -errno with a fault. */
 int transfer_begin(struct transfers *all, struct transfer *t,
@@ -240,7 +240,7 @@ int transfer_begin(struct transfers *all, struct transfer *t,
  */
 bool transfer_run_drop(struct transfer *t);
 
-/* ---- transfer_order.c --------------------------------------------------- */
+/* ---- transfer_order.c ------------------------------------------------ */
 
 /*
  * Takes over the descriptor, to be closed with the order.  NULL without memory,
@@ -259,7 +259,7 @@ extern const struct send_ops transfer_file_ops; /* options: the file */
 int transfer_copy(struct transfers *all, struct transfer *t,
 		  struct fault *fault);
 
-/* ---- transfer_check.c -------------------------------------------------- */
+/* ---- transfer_check.c ------------------------------------------------ */
 
 /* Returns SEND of verbs.h, with present numbers. */
 json_t *transfer_json(const struct transfers *all, struct transfer *t);

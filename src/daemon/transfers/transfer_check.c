@@ -35,7 +35,7 @@ transfer_session(const struct transfers *all, const char *name)
 	return NULL;
 }
 
-/* ---- the recording ---------------------------------------------------- */
+/* ---- the recording --------------------------------------------------- */
 
 static int
 not_now(const struct transfer_order *o, struct fault *fault, const char *why)
@@ -141,7 +141,7 @@ recording_check(struct transfers *all, const struct transfer_order *o,
 	return 0;
 }
 
-/* ---- the destination -------------------------------------------------- */
+/* ---- the destination ------------------------------------------------- */
 
 static bool
 is_chosen(const struct send_choice *c)
@@ -229,7 +229,7 @@ transfer_check(struct transfers *all, const struct transfer_order *o,
 		   : setup_stream_unknown(&all->r->setup, o->name, fault);
 }
 
-/* ---- what a peer is told ------------------------------------------------- */
+/* ---- what a peer is told --------------------------------------------- */
 
 struct identity {
 	char stream[ENTRY_TEXT], format[ENTRY_TEXT];
@@ -301,7 +301,7 @@ transfer_about(struct transfers *all, const struct transfer_order *o)
 	return text;
 }
 
-/* ---- reports ------------------------------------------------------------- */
+/* ---- reports --------------------------------------------------------- */
 
 static const char *const kinds[] = {
 	[TRANSFER_SEND] = "send",

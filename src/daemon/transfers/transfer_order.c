@@ -195,7 +195,7 @@ const struct send_ops transfer_file_ops = {
 	.close = file_close,
 };
 
-/* ---- requests ------------------------------------------------------------ */
+/* ---- requests -------------------------------------------------------- */
 
 enum {
 	URL_MOST = 1024,

@@ -235,7 +235,7 @@ transfer_begin(struct transfers *all, struct transfer *t, struct fault *fault)
 	return err;
 }
 
-/* ---- a copy -------------------------------------------------------------- */
+/* ---- a copy ---------------------------------------------------------- */
 
 static void
 copy_rate(void *run, uint64_t rate)
@@ -322,8 +322,9 @@ transfer_copy(struct transfers *all, struct transfer *t, struct fault *fault)
 	if (!transfer_is_whole(&t->o)) {
 		fault_set(fault, -ENOTSUP, "refused",
 			  "cannot send %s to %.200s", t->o.name, t->o.to);
-		fault_why(fault, "that is an inbox, which takes whole "
-				 "recordings alone");
+		fault_why(
+		    fault,
+		    "that is an inbox, which takes whole recordings only");
 		return -ENOTSUP;
 	}
 	transfer_run_drop(t);

@@ -191,7 +191,7 @@ vsi_init(struct vsi *v, const struct vsi_host *host)
 			   .task = "none" };
 }
 
-/* ---- replies and errors ------------------------------------------------ */
+/* ---- replies and errors ---------------------------------------------- */
 
 void
 vsi_log(struct vsi *v, const char *format, ...)
@@ -403,7 +403,7 @@ vsi_command(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 	return !v->later;
 }
 
-/* ---- about --------------------------------------------------------------- */
+/* ---- about ----------------------------------------------------------- */
 
 enum status_bit {
 	IS_READY = 1 << 0,

@@ -228,7 +228,7 @@ void vsi_finish(struct vsi *v);
 bool vsi_command(struct vsi *v, const struct vsi_command *c,
 		 struct vsi_reply *r);
 
-/* ---- shared by the commands -------------------------------------------- */
+/* ---- shared by the commands ------------------------------------------ */
 
 typedef void vsi_act(struct vsi *v, const struct vsi_command *c,
 		     struct vsi_reply *r);

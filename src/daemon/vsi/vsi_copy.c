@@ -31,7 +31,7 @@ static const char *const copy_words[] = {
 	[VSI_VBS2NET] = "vbs2net",   [VSI_NET2VBS] = "net2vbs",
 };
 
-/* ---- progress --------------------------------------------------------- */
+/* ---- progress -------------------------------------------------------- */
 
 /*
  * Gets the bytes that came or went so far; `runs` is true until it has ended by
@@ -114,7 +114,7 @@ is_doing(const struct vsi *v, enum vsi_copying what)
 	return v->copy.what == what;
 }
 
-/* ---- arguments -------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------- */
 
 /* Takes the recording that scan_set= chose, or the one being made now. */
 static bool
@@ -781,7 +781,7 @@ vsi_do_net2file(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 		copy_end(v);
 }
 
-/* ---- the data in a file ------------------------------------------------ */
+/* ---- the data in a file ---------------------------------------------- */
 
 /*
  * Shows format, tracks, begin, seconds, Mb/s of a track, bytes missing, and for
@@ -846,7 +846,7 @@ vsi_do_file_check(struct vsi *v, const struct vsi_command *c,
 	*file = NULL;
 }
 
-/* ---- recording, and reset ---------------------------------------------- */
+/* ---- recording, and reset -------------------------------------------- */
 
 /* Does what record=on and record=off do, for data that come over TCP. */
 void

@@ -47,7 +47,7 @@ struct vsi_facts_kept {
 	struct vsi_facts f;
 };
 
-/* ---- facts --------------------------------------------------------------- */
+/* ---- facts ----------------------------------------------------------- */
 
 enum { KEEP = 100000000 };
 
@@ -204,7 +204,7 @@ vsi_facts_take(struct vsi_facts_kept *kept, struct daemon *d, const char *name,
 	snprintf(kept->name, sizeof kept->name, "%.127s", name);
 }
 
-/* ---- the host ------------------------------------------------------------ */
+/* ---- the host -------------------------------------------------------- */
 
 enum { RUNTIMES = 32, RUNTIME_NAME = 32 };
 #define PATIENCE (10 * NS_SECOND) /* for m5copy to connect */

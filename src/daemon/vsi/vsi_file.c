@@ -145,7 +145,7 @@ file_open(struct vsi_file *f)
 	return 0;
 }
 
-/* ---- the data in it ---------------------------------------------------- */
+/* ---- the data in it -------------------------------------------------- */
 
 /* Reads packet `n` and its header; false if it has no time. */
 static bool
@@ -552,7 +552,7 @@ thread(void *arg)
 	return NULL;
 }
 
-/* ---- the event loop's side --------------------------------------------- */
+/* ---- the event loop's side ------------------------------------------- */
 
 /*
  * Splits a path into folder and name; false if it is in none of the folders, or

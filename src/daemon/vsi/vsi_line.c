@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- splitting bytes into commands -------------------------------------- */
+/* ---- splitting bytes into commands ----------------------------------- */
 
 char *
 vsi_lines_room(struct vsi_lines *l, size_t *bytes)

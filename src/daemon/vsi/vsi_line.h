@@ -48,7 +48,7 @@ struct vsi_command {
 			    * one */
 };
 
-/* ---- splitting bytes into commands -------------------------------------- */
+/* ---- splitting bytes into commands ----------------------------------- */
 
 /* Results of vsi_lines_next(). */
 enum vsi_end {

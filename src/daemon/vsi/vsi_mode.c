@@ -183,7 +183,7 @@ vsi_mode_name(const struct vsi_mode *m)
 	return "";
 }
 
-/* ---- labels -------------------------------------------------------------- */
+/* ---- labels ---------------------------------------------------------- */
 
 /* Compares with ASCII ranges, independent of the locale. */
 static int

@@ -223,7 +223,7 @@ vsi_do_record(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 	vsi_refuse(v, c, r, VSI_NEVER, "record takes on, off, nthread or mk6");
 }
 
-/* ---- progress --------------------------------------------------------- */
+/* ---- progress -------------------------------------------------------- */
 
 static double
 percent(uint64_t part, const struct vsi_facts *f)
@@ -342,7 +342,7 @@ vsi_do_tstat(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 			(unsigned long long)f.received * f.payload, 0ull);
 }
 
-/* ---- kept ---------------------------------------------------------------- */
+/* ---- kept ------------------------------------------------------------ */
 
 /*
  * Returns the first field; if there is none, NULL, and the command is refused.
@@ -602,7 +602,7 @@ vsi_do_echo(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 	vsi_say(r, VSI_DONE, NULL);
 }
 
-/* ---- scans --------------------------------------------------------------- */
+/* ---- scans ----------------------------------------------------------- */
 
 enum { END_BYTES = 1000000, PAST_BYTES = 65536 };
 

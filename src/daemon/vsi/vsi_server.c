@@ -247,7 +247,7 @@ vsi_client_turn(struct vsi_client *c, vsi_answer *answer, void *arg,
 	return !c->http && vsi_client_flush(c);
 }
 
-/* ---- the server ---------------------------------------------------------- */
+/* ---- the server ------------------------------------------------------ */
 
 enum {
 	EVENTS = 32,

@@ -194,7 +194,7 @@ ports_fit(unsigned streams, const struct vsi_settings *set, struct fault *fault)
 	if (is_tcp(set) || !set->ports || streams == 1 || set->ports == streams)
 		return 0;
 	fault_set(fault, -EINVAL, "conf",
-		  "%u ports cannot be for %u streams (vsi.streams)", set->ports,
+		  "%u ports do not match %u streams (vsi.streams)", set->ports,
 		  streams);
 	fault_hint(fault, "name as many ports as streams, or use one stream");
 	return -EINVAL;
@@ -219,7 +219,8 @@ streams_add(struct vsi_streams *s, const struct vsi_streams *was,
 		m->ports = each ? 1 : set->ports;
 		if (!m->base)
 			err = fault_set(fault, -ENOENT, "not-found",
-					"there is no stream %s any more", base);
+					"stream %s is no longer configured",
+					base);
 		else
 			err = stream_add(s, was, m, fault);
 	}
@@ -284,13 +285,13 @@ vsi_streams_tell(const struct vsi_streams *list, const char *name)
 
 		if (!list->text[i])
 			continue;
-		log_line(LEVEL_INFO, name,
-			 "stream %s is as VSI-S set it: %s, %u + %u bytes, "
-			 "layout %s, from %s%s",
-			 s->name, s->o.format, s->o.prefix, s->o.payload,
-			 s->o.layout,
-			 s->listen.n ? s->listen.text[0] : s->o.receive,
-			 s->listen.n > 1 ? ", ..." : "");
+		log_line(
+		    LEVEL_INFO, name,
+		    "stream %s has settings from VSI-S: %s, %u + %u bytes, "
+		    "layout %s, from %s%s",
+		    s->name, s->o.format, s->o.prefix, s->o.payload,
+		    s->o.layout, s->listen.n ? s->listen.text[0] : s->o.receive,
+		    s->listen.n > 1 ? ", ..." : "");
 	}
 }
 

@@ -110,7 +110,7 @@ START_TEST(test_slips)
 		  "too far away" },
 		{ "{ name = \"a\"; stream = \"s\"; start = \"+30s\"; duration "
 		  "= 5; }",
-		  "a file has no now to count from" },
+		  "times in a file have to be absolute" },
 		{ "{ name = \"a\"; stream = \"s\"; start = \"now\"; duration "
 		  "= 5; }",
 		  "is no time" },
