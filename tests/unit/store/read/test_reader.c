@@ -126,7 +126,7 @@ START_TEST(test_anywhere)
 END_TEST
 
 /* As many ways as there are buffers, and more. */
-START_TEST(test_many_ways)
+START_TEST(test_many_cursors)
 {
 	enum { WAYS = 7 };
 	struct reader_cursor w[WAYS];
@@ -489,7 +489,7 @@ START_TEST(test_threads)
 }
 END_TEST
 
-SUITE("reader", test_all_in_turn, test_anywhere, test_many_ways, test_threads,
-      test_told_how_far, test_buffers_are_bounded, test_told, test_damage,
-      test_flipped, test_flipped_without_sums, test_flipped_unasked,
-      test_closed_early)
+SUITE("reader", test_all_in_turn, test_anywhere, test_many_cursors,
+      test_threads, test_told_how_far, test_buffers_are_bounded, test_told,
+      test_damage, test_flipped, test_flipped_without_sums,
+      test_flipped_unasked, test_closed_early)

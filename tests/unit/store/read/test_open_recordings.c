@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "lib/made_opened.h"
+#include "lib/made_open.h"
 
 /* Recordings that are open: found again, made anew, growing. */
 
@@ -377,5 +377,6 @@ START_TEST(test_awaited)
 }
 END_TEST
 
-SUITE("opened", test_found_again, test_not_there, test_few_idle, test_made_anew,
-      test_deleted, test_grows, test_followed, test_from_memory, test_awaited)
+SUITE("open_recordings", test_found_again, test_not_there, test_few_idle,
+      test_made_anew, test_deleted, test_grows, test_followed, test_from_memory,
+      test_awaited)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_TESTS_MADE_OPENED_H
-#define SPATE_TESTS_MADE_OPENED_H
+#ifndef SPATE_TESTS_MADE_OPEN_H
+#define SPATE_TESTS_MADE_OPEN_H
 
 #include "store/read/open_recordings.h"
 #include "store/read/open_file.h"

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #include "lib/dice.h"
-#include "lib/made_opened.h"
+#include "lib/made_open.h"
 
 /* A recording as many have it open as a file. */
 
@@ -308,6 +308,6 @@ START_TEST(test_thread)
 }
 END_TEST
 
-SUITE("reading", test_whole, test_costs, test_many_of_their_own,
+SUITE("open_file", test_whole, test_costs, test_many_of_their_own,
       test_many_of_one, test_shared, test_gone, test_flipped, test_strip,
       test_thread)

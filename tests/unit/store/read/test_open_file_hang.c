@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
 #include "lib/hang_fs.h"
-#include "lib/made_opened.h"
+#include "lib/made_open.h"
 #include "lib/suite.h"
 
 /*
@@ -311,7 +311,7 @@ can(void)
 				  "/dev/fuse";
 }
 
-SUITE_IF("reading_hang", can, test_hangs_and_answers,
+SUITE_IF("open_file_hang", can, test_hangs_and_answers,
 	 test_opened_while_it_hangs, test_opened_while_it_fails,
 	 test_told_seldom, test_got_again_while_it_hangs,
 	 test_closed_while_it_hangs, test_errors)

@@ -80,7 +80,7 @@ START_TEST(test_jumps)
 }
 END_TEST
 
-/* As many at once as there are trails. */
+/* As many at once as there are stretches. */
 START_TEST(test_in_turn)
 {
 	t = (struct readahead){ 0 };
@@ -103,5 +103,5 @@ START_TEST(test_here_and_there)
 }
 END_TEST
 
-SUITE("trail", test_reads_on, test_overtaken, test_jumps, test_in_turn,
+SUITE("readahead", test_reads_on, test_overtaken, test_jumps, test_in_turn,
       test_here_and_there)
