@@ -106,13 +106,14 @@ index_take(const struct wire_frame *f, const uint8_t *payload)
 {
 	struct copy_told t;
 	uint32_t at = 0, n;
+	const char *why;
 
 	for (uint32_t i = 0; i < f->packets; i++) {
 		n = copy_told_unpack(&t, payload + at, f->payload_bytes - at);
 		if (!n)
 			return;
 		require(n <= f->payload_bytes - at);
-		if (copy_blocks_tell(blocks, &t))
+		if (copy_blocks_tell(blocks, &t, &why))
 			return;
 		at += n;
 	}

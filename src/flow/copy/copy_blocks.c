@@ -245,68 +245,77 @@ check(const struct copy_blocks *l, const struct index_record *r, uint32_t gap)
 	return NULL;
 }
 
-static const char *
+static int
 add(struct copy_blocks *l, const struct index_record *r,
-    const struct copy_told *t)
+    const struct copy_told *t, const char **why)
 {
 	struct block_entry *e;
 	struct index_record *there = NULL;
+	char *lines = NULL;
 
 	if (l->theres)
 		there = bsearch(r, l->there, l->theres, sizeof *r, by_number);
-	if (there && !is_same(there, r))
-		return "a block that is here with other contents";
+	if (there && !is_same(there, r)) {
+		*why = "a block that is here with other contents";
+		return -EBADMSG;
+	}
+	if (!there && t->lines_bytes) {
+		lines = malloc(t->lines_bytes);
+		if (!lines)
+			return -ENOMEM;
+		memcpy(lines, t->lines, t->lines_bytes);
+	}
 	e = insert(l, r->number);
-	if (!e)
-		return "more blocks than there is memory for";
+	if (!e) {
+		free(lines);
+		return -ENOMEM;
+	}
 	e->record = *r;
 	e->base = t->base;
 	e->arrival_ns = t->arrival_ns;
 	e->gap = t->gap;
 	e->is = there ? IS_DURABLE : IS_WANTED;
-	if (!there && t->lines_bytes) {
-		e->lines = malloc(t->lines_bytes);
-		if (!e->lines) {
-			e->is = IS_LEFT;
-			return "more lines than there is memory for";
-		}
-		memcpy(e->lines, t->lines, t->lines_bytes);
-		e->lines_bytes = t->lines_bytes;
-	}
+	e->lines = lines;
+	e->lines_bytes = lines ? t->lines_bytes : 0;
 	l->facts.told++;
 	l->facts.bytes += r->bytes;
 	if (!there)
-		return NULL;
+		return 0;
 	l->facts.there++;
 	l->facts.there_bytes += r->bytes;
 	l->facts.durable++;
 	l->facts.durable_bytes += r->bytes;
 	l->facts.packets += r->present;
-	return NULL;
+	return 0;
 }
 
-const char *
-copy_blocks_tell(struct copy_blocks *l, const struct copy_told *told)
+int
+copy_blocks_tell(struct copy_blocks *l, const struct copy_told *told,
+		 const char **why)
 {
 	const struct block_entry *e;
 	struct index_record r;
-	const char *why;
+	int err = 0;
 
+	*why = NULL;
 	if (index_unpack(&r, told->record))
-		return "a record with a wrong checksum";
-	why = check(l, &r, told->gap);
-	if (!why && !lines_good(told, r.number))
-		why = "a line of metadata that is of no block";
-	if (why)
-		return why;
+		*why = "a record with a wrong checksum";
+	else
+		*why = check(l, &r, told->gap);
+	if (!*why && !lines_good(told, r.number))
+		*why = "a line of metadata that is of no block";
+	if (*why)
+		return -EBADMSG;
 	pthread_mutex_lock(&l->lock);
 	e = entry_find(l, r.number);
-	if (!e)
-		why = add(l, &r, told);
-	else if (!is_same(&e->record, &r))
-		why = "a block that was told otherwise before";
+	if (!e) {
+		err = add(l, &r, told, why);
+	} else if (!is_same(&e->record, &r)) {
+		*why = "a block that was told otherwise before";
+		err = -EBADMSG;
+	}
 	pthread_mutex_unlock(&l->lock);
-	return why;
+	return err;
 }
 
 const char *

@@ -42,10 +42,10 @@ void copy_blocks_drop(struct copy_blocks *l);
  * -ENOMEM. */
 int copy_blocks_there(struct copy_blocks *l, const struct index_record *r);
 
-/* Adds a block as the sender told it; the same block may be told again.  NULL,
- * or a sentence that says what is wrong with it. */
-const char *copy_blocks_tell(struct copy_blocks *l,
-			     const struct copy_told *told);
+/* Adds a block as the sender told it; the same block may be told again.  0;
+ * -EBADMSG with a sentence that says what is wrong with it; or -ENOMEM. */
+int copy_blocks_tell(struct copy_blocks *l, const struct copy_told *told,
+		     const char **why);
 
 /* Lists stretches of wanted pieces, at most `most`, from place *at on; moves
  * the place on and returns how many.  Start with *at 0; a return of 0 is the

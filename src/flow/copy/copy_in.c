@@ -290,6 +290,7 @@ struct here_search {
 	bool elsewhere;
 	uint64_t *bad; /* sorted numbers of damaged blocks */
 	size_t bads, room;
+	bool starved; /* `bad` lacks some: there was no memory for them */
 	void (*told)(void *arg);
 	void *arg;
 };
@@ -398,9 +399,10 @@ bad_add(struct here_search *l, uint64_t number)
 		size_t room = l->room ? 2 * l->room : 64;
 
 		grown = realloc(grown, room * sizeof *grown);
-		/* Without memory a damaged block counts as good. */
-		if (!grown)
+		if (!grown) {
+			l->starved = true;
 			return;
+		}
 		l->bad = grown;
 		l->room = room;
 	}
@@ -459,6 +461,8 @@ look_verify(struct here_search *l, struct fault *fault)
 		fault_why(fault, "%s", strerror(-n));
 		return n;
 	}
+	if (l->starved)
+		return no_memory(fault);
 	if (l->bads)
 		qsort(l->bad, l->bads, sizeof *l->bad, by_value);
 	return 0;

@@ -339,17 +339,26 @@ index_take(struct copy_in *c, const struct copy_in_link *l,
 {
 	uint32_t at = 0, n;
 	struct copy_told t;
-	const char *why = NULL;
+	const char *why;
+	int err;
 
-	for (uint32_t i = 0; i < f->packets && !why; i++) {
+	for (uint32_t i = 0; i < f->packets; i++) {
 		n = copy_told_unpack(&t, l->buffer + at, f->payload_bytes - at);
-		why = n ? copy_blocks_tell(c->blocks, &t)
-			: "an index that ends before its records";
+		if (!n)
+			return copy_in_lie(
+			    fault, "an index that ends before its records");
+		err = copy_blocks_tell(c->blocks, &t, &why);
+		if (err == -EBADMSG)
+			return copy_in_lie(fault, why);
+		if (err)
+			return fault_set(fault, err, "no-memory",
+					 "out of memory");
 		at += n;
 	}
-	if (!why && at != f->payload_bytes)
-		why = "an index that is longer than its records";
-	return why ? copy_in_lie(fault, why) : 0;
+	if (at != f->payload_bytes)
+		return copy_in_lie(fault,
+				   "an index that is longer than its records");
+	return 0;
 }
 
 /* ---- agreeing, and the end --------------------------------------------- */

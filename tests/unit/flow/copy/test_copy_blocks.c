@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-#include "flow/copy/copy_blocks.h"
-
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* Set by a test: there is no more memory. */
+static bool starved;
+
+#define malloc(n)     (starved ? NULL : malloc(n))
+#define realloc(p, n) (starved ? NULL : realloc(p, n))
+#include "src/flow/copy/copy_blocks.c"
+#undef malloc
+#undef realloc
 
 #include "base/crc32c.h"
 #include "flow/memory/block_record.h"
@@ -73,9 +82,11 @@ tell_with(const struct index_record *r, uint32_t gap, const char *lines)
 			       .gap = gap,
 			       .lines_bytes = (uint32_t)strlen(lines),
 			       .lines = lines };
+	const char *why;
 
 	index_pack(raw, r);
-	return copy_blocks_tell(blocks, &t);
+	copy_blocks_tell(blocks, &t, &why);
+	return why;
 }
 
 static const char *
@@ -87,18 +98,18 @@ tell(uint64_t number)
 }
 
 static uint32_t
-piece_bytes(uint32_t piece)
+bytes_of(uint32_t piece)
 {
 	return piece < PIECES - 1 ? COPY_PIECE : BYTES % COPY_PIECE;
 }
 
 /* A piece comes, as a connection brings it. */
 static int
-bring(uint64_t number, uint32_t piece, struct block **whole)
+piece_bring(uint64_t number, uint32_t piece, struct block **whole)
 {
 	struct copy_piece p = { .number = number,
 				.piece = piece,
-				.bytes = piece_bytes(piece) };
+				.bytes = bytes_of(piece) };
 	const char *why;
 	uint32_t crc;
 	int err;
@@ -139,13 +150,13 @@ START_TEST(what_is_told_is_wanted_until_it_is_durable)
 	ck_assert_uint_eq(wants(w, 8), 1);
 	ck_assert_uint_eq(w[0].number, 4);
 	ck_assert_uint_eq(w[0].pieces, PIECES);
-	ck_assert_int_eq(bring(4, 2, &b), 0);
-	ck_assert_int_eq(bring(4, 0, &b), 0);
+	ck_assert_int_eq(piece_bring(4, 2, &b), 0);
+	ck_assert_int_eq(piece_bring(4, 0, &b), 0);
 	ck_assert_ptr_null(b);
 	ck_assert_uint_eq(wants(w, 8), 1);
 	ck_assert_uint_eq(w[0].first, 1);
 	ck_assert_uint_eq(w[0].pieces, 1);
-	ck_assert_int_eq(bring(4, 1, &b), 0);
+	ck_assert_int_eq(piece_bring(4, 1, &b), 0);
 	ck_assert_ptr_nonnull(b);
 	ck_assert_uint_eq(wants(w, 8), 0);
 	ck_assert_uint_eq(b->state, BLOCK_CLOSED);
@@ -164,7 +175,7 @@ START_TEST(what_is_told_is_wanted_until_it_is_durable)
 	copy_blocks_settled(blocks, &r, -EIO);
 	ck_assert_uint_eq(wants(w, 8), 1);
 	for (uint32_t i = 0; i < PIECES; i++)
-		ck_assert_int_eq(bring(4, i, &b), 0);
+		ck_assert_int_eq(piece_bring(4, i, &b), 0);
 	ck_assert_uint_eq(b->brought->lines_bytes, 23);
 	block_pool_put(b);
 	copy_blocks_settled(blocks, &r, 0);
@@ -178,6 +189,7 @@ END_TEST
 
 START_TEST(lies_about_records_are_refused)
 {
+	const char *why;
 	struct index_record r;
 	uint8_t raw[INDEX_BYTES];
 	struct copy_told t = { .record = raw };
@@ -202,7 +214,8 @@ START_TEST(lies_about_records_are_refused)
 	r = record(1);
 	index_pack(raw, &r);
 	raw[9] ^= 1;
-	ck_assert_ptr_nonnull(copy_blocks_tell(blocks, &t));
+	ck_assert_int_eq(copy_blocks_tell(blocks, &t, &why), -EBADMSG);
+	ck_assert_ptr_nonnull(why);
 	ck_assert_ptr_null(tell(1));
 	ck_assert_ptr_null(tell(1));
 	r = record(1), r.crc++;
@@ -264,19 +277,19 @@ START_TEST(lies_about_pieces_are_refused)
 	ck_assert_int_eq(copy_blocks_piece(blocks, &p, &why), -EBADMSG);
 
 	/* Once, and not by two at a time. */
-	ck_assert_int_eq(bring(1, 0, &b), 0);
-	ck_assert_int_eq(bring(1, 0, &b), -EBADMSG);
+	ck_assert_int_eq(piece_bring(1, 0, &b), 0);
+	ck_assert_int_eq(piece_bring(1, 0, &b), -EBADMSG);
 	p = (struct copy_piece){ .number = 1, .piece = 1, .bytes = COPY_PIECE };
 	ck_assert_int_eq(copy_blocks_piece(blocks, &p, &why), 0);
-	ck_assert_int_eq(bring(1, 1, &b), -EBADMSG);
+	ck_assert_int_eq(piece_bring(1, 1, &b), -EBADMSG);
 
 	/* It did not come after all. */
 	ck_assert_int_eq(copy_blocks_landed(blocks, &p, NULL, &b), 0);
-	ck_assert_int_eq(bring(1, 1, &b), 0);
-	ck_assert_int_eq(bring(1, 2, &b), 0);
+	ck_assert_int_eq(piece_bring(1, 1, &b), 0);
+	ck_assert_int_eq(piece_bring(1, 2, &b), 0);
 	ck_assert_ptr_nonnull(b);
 	block_pool_put(b);
-	ck_assert_int_eq(bring(1, 2, &b), -EBADMSG);
+	ck_assert_int_eq(piece_bring(1, 2, &b), -EBADMSG);
 	copy_blocks_forget(blocks);
 	end();
 }
@@ -291,9 +304,9 @@ START_TEST(pieces_that_make_another_block_are_none)
 	begin();
 	r.crc++;
 	ck_assert_ptr_null(tell_with(&r, 0, ""));
-	ck_assert_int_eq(bring(1, 0, &b), 0);
-	ck_assert_int_eq(bring(1, 1, &b), 0);
-	ck_assert_int_eq(bring(1, 2, &b), -EBADMSG);
+	ck_assert_int_eq(piece_bring(1, 0, &b), 0);
+	ck_assert_int_eq(piece_bring(1, 1, &b), 0);
+	ck_assert_int_eq(piece_bring(1, 2, &b), -EBADMSG);
 	ck_assert_ptr_null(b);
 	ck_assert_uint_eq(wants(w, 4), 1);
 	ck_assert_uint_eq(w[0].pieces, PIECES);
@@ -333,19 +346,19 @@ START_TEST(what_the_sender_leaves_is_waited_for_no_more)
 	begin();
 	ck_assert_ptr_null(tell(1));
 	ck_assert_ptr_null(tell(5));
-	ck_assert_int_eq(bring(1, 0, &b), 0);
+	ck_assert_int_eq(piece_bring(1, 0, &b), 0);
 	ck_assert_ptr_nonnull(copy_blocks_leave(blocks, 2));
 	ck_assert_ptr_null(copy_blocks_leave(blocks, 1));
 	ck_assert_uint_eq(wants(w, 4), 1);
 	ck_assert_uint_eq(w[0].number, 5);
 
 	/* What was on its way may still come. */
-	ck_assert_int_eq(bring(1, 1, &b), 0);
+	ck_assert_int_eq(piece_bring(1, 1, &b), 0);
 	copy_blocks_left(blocks);
 	copy_blocks_facts(blocks, &f);
 	ck_assert_uint_eq(f.left, 1);
 	ck_assert_uint_eq(block_pool_free_blocks(pool), 4);
-	ck_assert_int_eq(bring(1, 2, &b), -EBADMSG);
+	ck_assert_int_eq(piece_bring(1, 2, &b), -EBADMSG);
 	end();
 }
 END_TEST
@@ -370,9 +383,41 @@ START_TEST(wants_come_in_their_order_and_none_twice)
 }
 END_TEST
 
+/* A lack of memory is no fault of the sender, and what is told again then is
+ * taken. */
+START_TEST(no_memory_is_no_lie)
+{
+	static const char lines[] = "{\"block\":1,\"holes\":[]}\n";
+	struct index_record r = record(1);
+	struct copy_blocks_facts f;
+	uint8_t raw[INDEX_BYTES];
+	struct copy_told t = { .record = raw,
+			       .lines_bytes = sizeof lines - 1,
+			       .lines = lines };
+	const char *why;
+
+	begin();
+	index_pack(raw, &r);
+	starved = true;
+	ck_assert_int_eq(copy_blocks_tell(blocks, &t, &why), -ENOMEM);
+	ck_assert_ptr_null(why);
+	t.lines_bytes = 0;
+	ck_assert_int_eq(copy_blocks_tell(blocks, &t, &why), -ENOMEM);
+	ck_assert_ptr_null(why);
+	starved = false;
+	copy_blocks_facts(blocks, &f);
+	ck_assert_uint_eq(f.told, 0);
+	t.lines_bytes = sizeof lines - 1;
+	ck_assert_int_eq(copy_blocks_tell(blocks, &t, &why), 0);
+	copy_blocks_facts(blocks, &f);
+	ck_assert_uint_eq(f.told, 1);
+	end();
+}
+END_TEST
+
 SUITE("copy_blocks", what_is_told_is_wanted_until_it_is_durable,
       lies_about_records_are_refused, only_lines_of_the_block_are_taken,
       lies_about_pieces_are_refused, pieces_that_make_another_block_are_none,
       what_is_there_is_not_wanted_and_has_to_be_the_same,
       what_the_sender_leaves_is_waited_for_no_more,
-      wants_come_in_their_order_and_none_twice)
+      wants_come_in_their_order_and_none_twice, no_memory_is_no_lie)
