@@ -96,7 +96,7 @@ START_TEST(substreams)
 		ck_assert_uint_eq(report.rebuilt, again ? 0 : 3);
 		ck_assert_uint_eq(report.unplaced, 1);
 		ck_assert_ptr_nonnull(
-		    strstr(said, "which of 3 substreams it is of"));
+		    strstr(said, "to which of 3 substreams it belongs"));
 		ck_assert(is_there(8));
 	}
 	r = record_of(3);
