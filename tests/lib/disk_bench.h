@@ -36,166 +36,29 @@ struct disk_bench {
 	atomic_uint changes;
 };
 
-static inline void
-disk_bench_changed(void *arg)
-{
-	struct disk_bench *b = arg;
+void disk_bench_changed(void *arg);
 
-	atomic_fetch_add(&b->changes, 1);
-}
+void disk_bench_open(struct disk_bench *b, uint32_t slots, uint32_t slot_bytes,
+		     unsigned blocks);
 
-static inline void
-disk_bench_disks(struct disk_bench *b)
-{
-	for (unsigned i = 0; i < BENCH_DISKS; i++) {
-		char name[8] = { 'd', (char)('0' + i), 0 };
-
-		b->disk[i] = (struct disk){
-			.path = strdup(scratch_path(&b->scratch, name)),
-			.fd = -1,
-			.reserve_asked = 1,
-		};
-		ck_assert_int_eq(mkdir(b->disk[i].path, 0755), 0);
-		ck_assert_int_eq(disk_open(&b->disk[i]), 0);
-	}
-}
-
-static inline void
-disk_bench_open(struct disk_bench *b, uint32_t slots, uint32_t slot_bytes,
-		unsigned blocks)
-{
-	struct block_pool_args args = { .blocks = blocks,
-					.slots = slots,
-					.slot_bytes = slot_bytes,
-					.quantum = 4096 };
-	struct output_args output;
-	struct fault fault;
-
-	log_level_set(LEVEL_ERROR);
-	memset(b, 0, sizeof *b);
-	scratch_make(&b->scratch);
-	disk_bench_disks(b);
-	ck_assert_int_eq(
-	    arena_make(&b->arena, block_pool_need(&args), NULL, &fault), 0);
-	ck_assert_int_eq(block_pool_borrow(b->arena, &b->pool, &args, &fault),
-			 0);
-	ck_assert_int_eq(queue_make(&b->queue, blocks), 0);
-	b->shape = (struct format_shape){ .payload = slot_bytes,
-					  .parts = 1,
-					  .header = FAKE_HEADER,
-					  .sequence = SEQUENCE_TIME,
-					  .sequence_bits = 64,
-					  .fps = 1000,
-					  .threads_n = 1 };
-	b->head = json_pack("{s:i}", "spate", 1);
-	output = (struct output_args){ .name = bench_name,
-				       .head = b->head,
-				       .queue = b->queue,
-				       .disks = BENCH_DISKS,
-				       .durable = INT64_MAX / 2,
-				       .changed = disk_bench_changed,
-				       .arg = b,
-				       .fill = FILL_ZERO,
-				       .format = &fake_format,
-				       .shape = &b->shape };
-	ck_assert_int_eq(output_make(&b->output, &output), 0);
-}
-
-static inline void
-disk_bench_close(struct disk_bench *b)
-{
-	ck_assert_uint_eq(block_pool_free_blocks(b->pool),
-			  block_pool_blocks(b->pool));
-	output_drop(b->output);
-	json_decref(b->head);
-	queue_free(b->queue);
-	block_pool_return(b->pool);
-	arena_free(b->arena);
-	for (unsigned i = 0; i < BENCH_DISKS; i++) {
-		disk_close(&b->disk[i]);
-		free(b->disk[i].path);
-	}
-	scratch_remove(&b->scratch);
-}
+void disk_bench_close(struct disk_bench *b);
 
 /* A byte of a block's data. */
-static inline uint8_t
-disk_bench_byte(uint64_t number, uint64_t i)
-{
-	return (uint8_t)((number + 1) * 41 + i * 7 + (i >> 12) * 13);
-}
+uint8_t disk_bench_byte(uint64_t number, uint64_t i);
 
 /* A closed block with packets in its first `used` slots, but no frames. */
-static inline struct block *
-disk_bench_block(struct disk_bench *b, uint64_t number, uint32_t used)
-{
-	struct block *k = block_pool_take(b->pool, 0);
+struct block *disk_bench_block(struct disk_bench *b, uint64_t number,
+			       uint32_t used);
 
-	if (!k)
-		return NULL;
-	for (uint64_t i = 0; i < (uint64_t)k->slots * k->slot_bytes; i++)
-		k->data[i] = disk_bench_byte(number, i);
-	for (uint32_t i = 0; i < used; i++)
-		k->present[i / 64] |= 1ull << i % 64;
-	k->used = k->filled = used;
-	k->run = 0;
-	k->base = 0;
-	k->first = number * k->slots;
-	k->number = number;
-	k->first_ns = 1000 + (int64_t)number;
-	k->last_ns = 2000 + (int64_t)number;
-	k->session = b->output;
-	block_close(k);
-	return k;
-}
-
-static inline const char *
-disk_bench_file(const struct disk_bench *b, unsigned disk, const char *end)
-{
-	static char path[4][256];
-	static unsigned turn;
-	char *p = path[turn++ % 4];
-
-	snprintf(p, sizeof path[0], "%s/%s/%s.%s", b->disk[disk].path,
-		 bench_name, bench_name, end);
-	return p;
-}
+const char *disk_bench_file(const struct disk_bench *b, unsigned disk,
+			    const char *end);
 
 /* Bytes of a file; -1: it is not there. */
-static inline int64_t
-disk_bench_size(const struct disk_bench *b, unsigned disk, const char *end)
-{
-	struct stat st;
-
-	if (stat(disk_bench_file(b, disk, end), &st) < 0)
-		return -1;
-	return st.st_size;
-}
+int64_t disk_bench_size(const struct disk_bench *b, unsigned disk,
+			const char *end);
 
 /* The chunk is as long as it should be, and its bytes are the block's. */
-static inline void
-disk_bench_chunk_check(const struct disk_bench *b, unsigned disk,
-		       uint64_t number, uint64_t bytes)
-{
-	char end[16];
-	uint8_t data[4096];
-	uint64_t at = 0;
-	ssize_t n;
-	int fd;
-
-	snprintf(end, sizeof end, "%08u", (unsigned)number);
-	ck_assert_int_eq(disk_bench_size(b, disk, end), (int64_t)bytes);
-	fd = open(disk_bench_file(b, disk, end), O_RDONLY);
-	ck_assert_int_ge(fd, 0);
-	while ((n = read(fd, data, sizeof data)) > 0) {
-		for (ssize_t i = 0; i < n; i++, at++) {
-			if (data[i] != disk_bench_byte(number, at))
-				ck_abort_msg("byte %llu of chunk %llu is wrong",
-					     (unsigned long long)at,
-					     (unsigned long long)number);
-		}
-	}
-	close(fd);
-}
+void disk_bench_chunk_check(const struct disk_bench *b, unsigned disk,
+			    uint64_t number, uint64_t bytes);
 
 #endif

@@ -42,8 +42,8 @@ START_TEST(test_comes_and_goes)
 	made_is(m, made_find(m, "r1")->id, "armed");
 
 	/* An editor that writes beside and renames. */
-	made_write(m, ".a.conf.new",
-		   made_entry(text, "r1", 120 * S, 30 * S, ""));
+	made_scan_file(m, ".a.conf.new",
+		       made_entry(text, "r1", 120 * S, 30 * S, ""));
 	schedule_look(m->s, m->now);
 	made_is(m, made_find(m, "r1")->id, "armed");
 	ck_assert_int_eq(
@@ -114,7 +114,7 @@ START_TEST(test_may_be_read)
 	const char *path = scratch_path(&m->scratch, "a.conf");
 
 	ck_assert_int_eq(chmod(m->folder, 0755), 0);
-	made_write(m, "a.conf", made_entry(text, "r1", HOUR, 60 * S, ""));
+	made_scan_file(m, "a.conf", made_entry(text, "r1", HOUR, 60 * S, ""));
 	ck_assert_int_eq(chmod(path, 0), 0);
 	if (!geteuid())
 		ck_assert_int_eq(seteuid(65534), 0); /* may read anything */
@@ -272,7 +272,7 @@ START_TEST(test_settled)
 	struct made *m = made_new(true, false);
 	struct stat st;
 
-	made_write(m, "a.conf", made_entry(text, "r1", HOUR, 60 * S, ""));
+	made_scan_file(m, "a.conf", made_entry(text, "r1", HOUR, 60 * S, ""));
 	ck_assert_int_eq(stat(scratch_path(&m->scratch, "a.conf"), &st), 0);
 	m->now.utc = st.st_mtim.tv_sec * S + st.st_mtim.tv_nsec + S;
 	m->now.steady += 11 * S;

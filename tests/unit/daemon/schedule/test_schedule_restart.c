@@ -88,7 +88,7 @@ START_TEST(test_file_gone)
 	unsigned id;
 
 	made_file(m, "a.conf", made_entry(text, "r1", 0, 600 * S, ""));
-	made_write(m, "b.conf", made_entry(text, "r2", HOUR, 60 * S, ""));
+	made_scan_file(m, "b.conf", made_entry(text, "r2", HOUR, 60 * S, ""));
 	made_file(m, "b.conf", text);
 	id = made_find(m, "r1")->id;
 	made_pass(m, 5 * S);
