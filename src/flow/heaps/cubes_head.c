@@ -252,14 +252,13 @@ item_wrong(struct heaps *p, const struct format_piece *piece, uint64_t bytes)
 
 	if (!p->scratch->told_item) {
 		p->scratch->told_item = true;
-		log_line(
-		    LEVEL_ERROR, p->a.name,
-		    "item 0x%X of heap %llu has %llu bytes, and a slot of "
-		    "the cube %u: its packets are dropped, as those of all "
-		    "such heaps; payload = %lluL would do",
-		    shape->item, (unsigned long long)piece->heap,
-		    (unsigned long long)bytes, shape->payload,
-		    (unsigned long long)bytes);
+		log_line(LEVEL_ERROR, p->a.name,
+			 "item 0x%X of heap %llu has %llu bytes, but a slot of "
+			 "the cube has %u: packets of such heaps are dropped; "
+			 "payload = %lluL would do",
+			 shape->item, (unsigned long long)piece->heap,
+			 (unsigned long long)bytes, shape->payload,
+			 (unsigned long long)bytes);
 	}
 	heaps_drop(p, bytes > shape->payload ? DROP_TOO_LARGE : DROP_MALFORMED);
 	return false;

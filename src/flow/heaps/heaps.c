@@ -14,9 +14,9 @@
  * A batch is sorted in two passes.  The first reads headers in the order of
  * arrival, finds or makes the heap of each piece, accounts for its bytes, and
  * notes down what has to move.  It writes to no memory that the kernel was
- * given.  The second pass moves (place/relocate.c): of a packet whose header was longer
- * or shorter than expected, all that is not in place; of a packet out of order,
- * everything.  Only then do blocks leave.
+ * given.  The second pass moves (place/relocate.c): of a packet whose header
+ * was longer or shorter than expected, all that is not in place; of a packet
+ * out of order, everything.  Only then do blocks leave.
  *
  *   expected   | header    | byte 8792 ... of heap 5
  *   came       | header         | byte 8792 ...        moves left
@@ -41,8 +41,8 @@
 
 /* Sizes of scratch memory, for packets that differ in length: a discard slot
  * holds a jumbo frame, a prefix more than the usual header.  A packet that
- * exceeds them arrives in memory of the receive plugin instead.  A batch is never
- * longer than ASIDE, which is touched only as it is used. */
+ * exceeds them arrives in memory of the receive plugin instead.  A batch is
+ * never longer than ASIDE, which is touched only as it is used. */
 enum { SLOT = 9216, PREFIX = 256, ASIDE = RECEIVE_BATCH << 16 };
 
 int

@@ -24,9 +24,9 @@ enum {
 };
 
 /*
- * Finished heaps are those that were finished last, so that a piece that comes too
- * late is not taken for a new heap.  Exactly the last FINISHED_MOST heaps are
- * remembered: each new heap replaces the oldest, so a counter that restarts
+ * Finished heaps are those that were finished last, so that a piece that comes
+ * too late is not taken for a new heap.  Exactly the last FINISHED_MOST heaps
+ * are remembered: each new heap replaces the oldest, so a counter that restarts
  * finds old heaps forgotten by the time it reaches their counts.
  */
 enum { FINISHED_MOST = 256 };

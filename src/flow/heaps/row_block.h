@@ -64,8 +64,8 @@ row_block_fits(const struct row_block *bay, const struct row_block_want *want)
 struct note *row_block_put(struct row_block *bay,
 			   const struct row_block_want *want);
 
-/* Notes down items that exceed the heap's room; they take row_block_more_bytes(n),
- * which the caller has checked. */
+/* Notes down items that exceed the heap's room; they take
+ * row_block_more_bytes(n), which the caller has checked. */
 void row_block_more(struct row_block *bay, struct note *note,
 		    const uint64_t *item, uint32_t n);
 uint64_t row_block_more_bytes(uint32_t n);

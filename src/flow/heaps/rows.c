@@ -150,8 +150,8 @@ rows_ahead(struct heaps *p)
 	return r->ahead;
 }
 
-/* Opens the next block; if two are open, the older one closes.  NULL: no block is
- * free. */
+/* Opens the next block; if two are open, the older one closes.  NULL: no block
+ * is free. */
 static struct row_block *
 rows_open(struct heaps *p)
 {
@@ -273,8 +273,8 @@ rows_large(struct heaps *p, const struct format_piece *piece,
 	units_show_bytes(heap, want->length);
 	units_show_bytes(is, p->a.geometry->block_bytes);
 	log_line(LEVEL_ERROR, p->a.name,
-		 "heap %llu has %s and does not fit in a block of %s: its "
-		 "packets are dropped, as those of all such heaps; %s",
+		 "heap %llu has %s and does not fit in a block of %s: "
+		 "packets of such heaps are dropped; %s",
 		 (unsigned long long)piece->heap, heap, is, would);
 }
 

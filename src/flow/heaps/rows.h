@@ -33,9 +33,9 @@ void rows_endless_cut(struct heaps *p, struct row_block *bay);
 
 /* ---- rows_run.c ------------------------------------------------------ */
 
-/* Returns the candidate's block, for a heap that was finished recently and comes
- * again.  NULL: there is no memory, and the piece was counted as dropped; or
- * heaps::again is set. */
+/* Returns the candidate's block, for a heap that was finished recently and
+ * comes again.  NULL: there is no memory, and the piece was counted as dropped;
+ * or heaps::again is set. */
 struct row_block *rows_echo(struct heaps *p, const struct receive_packet *k,
 			    const struct row_block_want *want,
 			    enum finished_answer known);

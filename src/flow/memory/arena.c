@@ -343,8 +343,8 @@ extents_take(struct extents *e, struct arena_borrower *borrower, unsigned n,
 	return 0;
 }
 
-/* Frees one piece of an extent; returns 0, or -ENOMEM with nothing freed.  Splits
- * the extent: the bytes behind the piece become an extent of their own,
+/* Frees one piece of an extent; returns 0, or -ENOMEM with nothing freed.
+ * Splits the extent: the bytes behind the piece become an extent of their own,
  * the bytes before it keep the old one.  An empty part gets none. */
 static int
 extents_cut(struct extents *e, const uint8_t *piece, uint64_t bytes)

@@ -8,9 +8,9 @@
 #include "base/fault.h"
 
 /*
- * An arena is all the memory that packets ever lie in, allocated and touched when
- * the daemon starts, and a hard limit.  A stream that starts recording borrows
- * the memory of its block pool (block_pool.h) from it.
+ * An arena is all the memory that packets ever lie in, allocated and touched
+ * when the daemon starts, and a hard limit.  A stream that starts recording
+ * borrows the memory of its block pool (block_pool.h) from it.
  *
  * Any thread may call; each function takes the arena's lock.
  */
@@ -36,8 +36,8 @@ struct arena_facts {
  * fault. */
 int arena_fits(uint64_t bytes, struct fault *fault);
 
-/* Makes an arena; `wishes` NULL: none.  Returns 0, or -errno with a fault.  Logs
- * one line about the memory. */
+/* Makes an arena; `wishes` NULL: none.  Returns 0, or -errno with a fault.
+ * Logs one line about the memory. */
 int arena_make(struct arena **arena, uint64_t bytes,
 	       const struct arena_wishes *wishes, struct fault *fault);
 void arena_free(struct arena *a); /* everything was returned */
@@ -65,12 +65,12 @@ struct arena_borrower {
 };
 
 /* Borrows all pieces.  Returns 0, or -ENOMEM with nothing borrowed, and a fault
- * (NULL: not wanted) that says how much is needed, how much is free, who has the
- * rest, and what would work. */
+ * (NULL: not wanted) that says how much is needed, how much is free, who has
+ * the rest, and what would work. */
 int arena_borrow(struct arena_borrower *b, struct fault *fault);
 
-/* Checks that an arena that is empty could lend that much.  Returns 0, or -ENOMEM
- * with a fault. */
+/* Checks that an arena that is empty could lend that much.  Returns 0, or
+ * -ENOMEM with a fault. */
 int arena_could_lend(const struct arena_borrower *b, struct fault *fault);
 
 /* Returns one piece, or all pieces that the borrower has. */

@@ -3,19 +3,20 @@
  * The blocks of one pool: which substream may take one, and how they return.
  *
  * Substreams that share a pool must not starve each other when one is flooded
- * or the disks are slow.  So each is guaranteed BLOCK_POOL_EACH blocks (fewer in a
- * small pool), and `need` is how many of the guaranteed ones are not taken
+ * or the disks are slow.  So each is guaranteed BLOCK_POOL_EACH blocks (fewer
+ * in a small pool), and `need` is how many of the guaranteed ones are not taken
  * now; `free_blocks` is how many are free:
  *
  *   need = sum over substreams of max(0, BLOCK_POOL_EACH - held)
  *   free_blocks >= need, always
  *
- * A substream below its guarantee takes a block: free_blocks and need both fall by
- * one.  A substream at its guarantee takes one only while free_blocks > need.  A block
- * that returns raises free_blocks by one, and need by at most one.  So a guaranteed
- * block is never refused, and finding out needs no search.  `held` counts all
- * blocks that are not free: a substream whose blocks wait for slow disks has
- * used up its guarantee, and what is left is for the others.
+ * A substream below its guarantee takes a block: free_blocks and need both fall
+ * by one.  A substream at its guarantee takes one only while free_blocks >
+ * need.  A block that returns raises free_blocks by one, and need by at most
+ * one.  So a guaranteed block is never refused, and finding out needs no
+ * search.  `held` counts all blocks that are not free: a substream whose blocks
+ * wait for slow disks has used up its guarantee, and what is left is for the
+ * others.
  */
 #include "flow/memory/block_pool.h"
 

@@ -10,13 +10,13 @@
 
 /*
  * A block pool has the blocks of one stream, all equal.  A stream that starts
- * recording borrows the memory for them from the arena, and returns it when it is
- * done.
+ * recording borrows the memory for them from the arena, and returns it when it
+ * is done.
  *
- * Any thread may call, except where noted.  Functions that borrow and return take
- * the arena's lock and are meant for the event loop; the others take the pool's
- * lock and cost a few instructions.  Neither lock is taken while the other is
- * held.
+ * Any thread may call, except where noted.  Functions that borrow and return
+ * take the arena's lock and are meant for the event loop; the others take the
+ * pool's lock and cost a few instructions.  Neither lock is taken while the
+ * other is held.
  */
 struct arena;
 struct block_pool;
@@ -46,9 +46,10 @@ int block_pool_borrow(struct arena *arena, struct block_pool **pool,
 		      const struct block_pool_args *args, struct fault *fault);
 
 /*
- * Borrows a pool without its memory yet: no block can be taken until block_pool_fill
- * succeeds.  -ENOMEM and a fault if `memory` could never hold it.  Event loop
- * only; block_pool_fill may fail for as long as other pools have the memory.
+ * Borrows a pool without its memory yet: no block can be taken until
+ * block_pool_fill succeeds.  -ENOMEM and a fault if `memory` could never hold
+ * it.  Event loop only; block_pool_fill may fail for as long as other pools
+ * have the memory.
  */
 int block_pool_borrow_later(struct arena *arena, struct block_pool **pool,
 			    const struct block_pool_args *args,
@@ -81,9 +82,9 @@ struct block *block_pool_take(struct block_pool *pool, unsigned sub);
 /* Number of blocks that this substream could take now. */
 unsigned block_pool_room(struct block_pool *pool, unsigned sub);
 
-/* block_pool_tight: no free block is left beyond those guaranteed, so a substream
- * that has its BLOCK_POOL_EACH would be refused.  block_pool_plenty: enough are left for
- * optional uses, such as lending to taps. */
+/* block_pool_tight: no free block is left beyond those guaranteed, so a
+ * substream that has its BLOCK_POOL_EACH would be refused.  block_pool_plenty:
+ * enough are left for optional uses, such as lending to taps. */
 bool block_pool_tight(const struct block_pool *pool);
 bool block_pool_plenty(const struct block_pool *pool);
 

@@ -12,28 +12,28 @@
  *
  * Ownership.  A sealed block is never written again, and has one hold for the
  * writer that has it (two, if a hung disk's block was also given to another
- * disk) and one for the lent blocks.  Taps count reads of a slot of the lent blocks and
- * have no holds of their own; so a block is held by readers once, however many
- * there are, and counts once against the quarter.  Readers change nothing in
- * the block itself: `next` is the queue's, for a block that a disk gave back,
- * and `state` the last holder's.  The last to drop it, writer or tap, returns
- * it to its pool.
+ * disk) and one for the lent blocks.  Taps count reads of a slot of the lent
+ * blocks and have no holds of their own; so a block is held by readers once,
+ * however many there are, and counts once against the quarter.  Readers change
+ * nothing in the block itself: `next` is the queue's, for a block that a disk
+ * gave back, and `state` the last holder's.  The last to drop it, writer or
+ * tap, returns it to its pool.
  *
  * The writer drops its hold as ever when its write is done; what becomes of the
  * chunk (a failed disk, a failed sync, an unwrite) changes nothing in memory.
  * A block that a disk gave back is sealed already, and so is not offered again
  * by the next writer.
  *
- * Memory order.  The writer that sealed a block offers it under lent_blocks::lock,
- * and tap_take finds it under the same lock; so a reader sees all of it.  A
- * reader is done before it puts, under the lock again; then come the drop,
- * which is acq_rel (block.h), and the pool's own lock; so the next user of the
- * block writes after that.  `held` and `wanted` are hints that are read without
- * the lock: seeing one late costs one block more.
+ * Memory order.  The writer that sealed a block offers it under
+ * lent_blocks::lock, and tap_take finds it under the same lock; so a reader
+ * sees all of it.  A reader is done before it puts, under the lock again; then
+ * come the drop, which is acq_rel (block.h), and the pool's own lock; so the
+ * next user of the block writes after that.  `held` and `wanted` are hints that
+ * are read without the lock: seeing one late costs one block more.
  *
- * Locks.  Order: output::tapping, then lent_blocks::lock, then the pool's and the
- * arena's inside block_drop.  None is held while its thread waits for anything;
- * a reader that the recorder waits for inherits its priority (below).
+ * Locks.  Order: output::tapping, then lent_blocks::lock, then the pool's and
+ * the arena's inside block_drop.  None is held while its thread waits for
+ * anything; a reader that the recorder waits for inherits its priority (below).
  *
  * Only sealed blocks are offered, and so none that waits in the queue for a
  * slow disk.  Sealing earlier is not worth it: while disks keep up, a block is
@@ -201,8 +201,8 @@ lent_find(struct lent_blocks *s, const void *session, uint64_t number)
 	return NULL;
 }
 
-/* Drops the block of a slot.  The slot is emptied before the drop: after it another thread may own the
- * block already. */
+/* Drops the block of a slot.  The slot is emptied before the drop: after it
+ * another thread may own the block already. */
 static void
 lent_empty(struct lent_blocks *s, struct lent_slot *slot)
 {

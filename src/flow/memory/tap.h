@@ -48,7 +48,8 @@ int tap_make(struct tap **tap, const struct tap_of *of,
 /* Frees a tap.  Every block was put. */
 void tap_free(struct tap *t);
 
-/* The next tap in the list of whoever made it (output::taps), for him to set. */
+/* The next tap in the list of whoever made it (output::taps), for him to
+ * set. */
 struct tap **tap_peer(struct tap *t);
 
 /* Takes the block with this number, or the one that brings the gap with this
@@ -98,8 +99,8 @@ void tap_facts(struct tap *t, struct tap_facts *f);
 /* ---- blocks that are lent ---------------------------------------------- */
 
 /*
- * The blocks of one pool that are lent to taps, for all taps together.  The pool
- * and each tap hold a reference.
+ * The blocks of one pool that are lent to taps, for all taps together.  The
+ * pool and each tap hold a reference.
  */
 struct lent_blocks;
 

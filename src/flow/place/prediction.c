@@ -4,7 +4,8 @@
  * step.  A lost packet makes a seam too, but hardly three equal ones in a row,
  * and a wrong pattern costs no more than copies.  So a pattern is believed when
  * the same seam came PREDICTION_SURE times, until another seam did so, or until
- * far more packets in a row came than it allows (the other sockets went silent).
+ * far more packets in a row came than it allows (the other sockets went
+ * silent).
  *
  * The position in the pattern follows from the phase, not from the newest
  * packet, so a loss shifts nothing.

@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 /*
- * A prediction says which packets one source will bring next to one placement.  A
- * source that is the only one of its stream brings every packet.  Where several
- * sources share a stream, each has a pattern: bursts of `burst` packets in a row,
- * which repeat every `cycle` packets.
+ * A prediction says which packets one source will bring next to one placement.
+ * A source that is the only one of its stream brings every packet.  Where
+ * several sources share a stream, each has a pattern: bursts of `burst` packets
+ * in a row, which repeat every `cycle` packets.
  *
  *   two sockets in turn     0 . 2 . 4 . 6 .      burst 1, cycle 2
  *   bursts of two of three  0 1 . . . . 6 7      burst 2, cycle 6

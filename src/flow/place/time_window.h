@@ -10,8 +10,8 @@
 
 /*
  * An arrival clock turns the kernel's UTC time stamps of packets into steady
- * time.  People and time servers step UTC; a time window (time_window.h) that opened on the
- * steady clock must not close or open again because of that.
+ * time.  People and time servers step UTC; a time window (time_window.h) that
+ * opened on the steady clock must not close or open again because of that.
  *
  * The clock knows how far UTC is ahead of steady time, how far it was before
  * the last step, and when the step was noticed: a stamp from before a step that
@@ -49,9 +49,9 @@ void arrival_set(struct arrival *a, int64_t utc, int64_t steady,
 int64_t arrival_time(const struct arrival *a, int64_t stamp, int64_t now);
 
 /*
- * A time window is the time window of a recording: it takes packets of [open, close),
- * judged by arrival or by the time of the data in them.  So a packet at the
- * boundary of two consecutive recordings belongs to exactly one.
+ * A time window says when a recording records: it takes packets of [open,
+ * close), judged by arrival or by the time of the data in them.  So a packet at
+ * the boundary of two consecutive recordings belongs to exactly one.
  *
  *        BEFORE     | open       IN        close |      AFTER
  *
@@ -91,10 +91,10 @@ struct time_window_state {
  * Judges a batch of n > 0 packets.  Returns their common side, or TIME_MIXED
  * with side[i] the enum time_side of packet i.
  *
- * Only near the edges of a time window is each packet looked at; elsewhere the first
- * and the last speak for the batch.  With data time, a packet that tells none
- * (a later part of a frame, or garbage) joins the packet before it from the
- * same source.
+ * Only near the edges of a time window is each packet looked at; elsewhere the
+ * first and the last speak for the batch.  With data time, a packet that tells
+ * none (a later part of a frame, or garbage) joins the packet before it from
+ * the same source.
  */
 enum time_side time_window_split(const struct time_window *g,
 				 struct time_window_state *eye,

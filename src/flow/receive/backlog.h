@@ -10,8 +10,8 @@
 
 /*
  * A backlog keeps what came before a recording began.  The closed blocks of an
- * armed subscriber wait in it, oldest first, until there is a recording that they can
- * go to:
+ * armed subscriber wait in it, oldest first, until there is a recording that
+ * they can go to:
  *
  *   WAITING   put -> [ oldest ... newest ]
  *                        |
@@ -37,8 +37,8 @@ struct backlog_args {
 				kept */
 	struct block_pool *pool; /* pool of all its blocks */
 	unsigned subs;		 /* substreams; 0 is 1 */
-	/* Takes over a CLOSED block, as placement_args::out does; called with the
-	 * backlog's lock held. */
+	/* Takes over a CLOSED block, as placement_args::out does; called with
+	 * the backlog's lock held. */
 	void (*out)(void *arg, struct block *b);
 	void *arg;
 };

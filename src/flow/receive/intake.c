@@ -272,7 +272,7 @@ source_end(struct intake_source *s, int err)
 	in->left--;
 	if (err != -ENODATA)
 		log_line(LEVEL_ERROR, in->a.name,
-			 "source %u broke and is not read any more: %s",
+			 "source %u fails and is not read any more: %s",
 			 s->number, strerror(-err));
 }
 
@@ -286,8 +286,8 @@ gives_way(const struct subscriber *lead, const struct subscriber *f,
 }
 
 /*
- * Chooses the subscriber that packets should land with: the first that is open, else
- * the one that opens next.  The other subscribers copy.
+ * Chooses the subscriber that packets should land with: the first that is open,
+ * else the one that opens next.  The other subscribers copy.
  */
 static struct subscriber *
 subscriber_leads(const struct intake *in, struct subscriber_time *t)
@@ -320,8 +320,8 @@ time_look(const struct intake *in, struct subscriber_time *t)
 		t->alone &= subscriber_ahead(f, t->at) > 0;
 }
 
-/* Aims at the leading subscriber, and returns the room.  A source that can make its
- * sender wait gets the room of the subscriber that has the least. */
+/* Aims at the leading subscriber, and returns the room.  A source that can make
+ * its sender wait gets the room of the subscriber that has the least. */
 static unsigned
 pairs_aim(struct intake_source *s, struct subscriber *lead,
 	  struct receive_pair *pair, unsigned n)
@@ -439,9 +439,9 @@ intake_tick(struct intake *in, int64_t now)
 /* ---- subscribers ------------------------------------------------------------- */
 
 /*
- * Lets subscribers join an intake and leave it.  Packets that the sources counted
- * before a subscriber joined are not the subscriber's; packets that came before its time window
- * closed are.
+ * Lets subscribers join an intake and leave it.  Packets that the sources
+ * counted before a subscriber joined are not the subscriber's; packets that
+ * came before its time window closed are.
  */
 
 /* Batches that a socket may still hold when a recording stops; see
@@ -505,9 +505,9 @@ source_drain(struct intake_source *s, struct subscriber *f, unsigned batches,
 	return subscriber_waits(f, s, now, came);
 }
 
-/* Marks the sources of all subscribers that end with this one, or ended before, as
- * drained, so that two subscribers that end at the same time get the same packets.  A
- * subscriber that ends later may have more waiting. */
+/* Marks the sources of all subscribers that end with this one, or ended before,
+ * as drained, so that two subscribers that end at the same time get the same
+ * packets.  A subscriber that ends later may have more waiting. */
 static void
 subscribers_drained(struct intake *in, const struct subscriber *by, int64_t now)
 {
@@ -522,8 +522,8 @@ subscribers_drained(struct intake *in, const struct subscriber *by, int64_t now)
 }
 
 /*
- * Packets that came before the time window closed belong to the recording, and the
- * kernel may still have them.  A sender that goes on could keep us here
+ * Packets that came before the time window closed belong to the recording, and
+ * the kernel may still have them.  A sender that goes on could keep us here
  * forever, so the end is limited to what a socket can hold, and to a second.
  */
 bool
@@ -540,9 +540,9 @@ intake_drain(struct intake *in, struct subscriber *f, unsigned batches,
 		subscribers_drained(in, f, now);
 	if (more && now >= f->until)
 		log_line(LEVEL_WARN, f->a.name,
-			 "the end came faster than its sockets could be "
-			 "emptied: what they still hold is not recorded, and "
-			 "not counted");
+			 "its sockets could not be emptied in the second after "
+			 "its end: packets that they still hold are neither "
+			 "recorded nor counted");
 	return !more || now >= f->until;
 }
 

@@ -14,13 +14,13 @@
 #include "flow/place/learn.h"
 
 /*
- * An intake is an instance of a receive plugin with its sources, and the subscribers
- * that its packets go to (subscriber.h).  Packets go to a subscriber's places by the source
- * that brings them (one place per substream), or by what their headers say (a
- * stream that is split).
+ * An intake is an instance of a receive plugin with its sources, and the
+ * subscribers that its packets go to (subscriber.h).  Packets go to a
+ * subscriber's places by the source that brings them (one place per substream),
+ * or by what their headers say (a stream that is split).
  *
- * The event loop makes and frees an intake; while it has subscribers it belongs to
- * one receiver thread, except where noted.
+ * The event loop makes and frees an intake; while it has subscribers it belongs
+ * to one receiver thread, except where noted.
  */
 struct intake;
 
@@ -121,9 +121,9 @@ void intake_join(struct intake *in, struct subscriber *f);
 void intake_leave(struct intake *in, struct subscriber *f);
 
 /*
- * Ends a subscriber without making other subscribers wait: takes at most `batches` more of
- * each source, for all subscribers.  True when everything was taken that came before
- * its time window closed, or time is up.
+ * Ends a subscriber without making other subscribers wait: takes at most
+ * `batches` more of each source, for all subscribers.  True when everything was
+ * taken that came before its time window closed, or time is up.
  */
 bool intake_drain(struct intake *in, struct subscriber *f, unsigned batches,
 		  int64_t now_ns, int64_t now);

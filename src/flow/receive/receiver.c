@@ -15,8 +15,8 @@
  * smallest socket buffer holds at a gigabit per second.  A flooded source
  * delays the others only by its turn, and what exceeds that is lost where it
  * belongs, in its own socket.  One pass sees up to RECEIVER_EVENTS sources;
- * epoll reports the remaining ones first the next time.  Subscribers that end are
- * drained in turns too, beside those that go on.
+ * epoll reports the remaining ones first the next time.  Subscribers that end
+ * are drained in turns too, beside those that go on.
  *
  * Rest.  When packets come one by one, waking up for each costs more than the
  * packet.  So after a pass that left every socket empty the thread sleeps
@@ -31,9 +31,9 @@
  * packets instead of one or two, which saves half of the system calls.  Rests
  * below REST_LEAST are not worth the two system calls and the timer.
  *
- * Both clocks are read once per pass (time_window.h), and one again before a rest.
- * A time window's edge is compared with the stamps of packets; only near an edge is
- * the clock read for each batch, because a pass may last beyond it.
+ * Both clocks are read once per pass (time_window.h), and one again before a
+ * rest.  A time window's edge is compared with the stamps of packets; only near
+ * an edge is the clock read for each batch, because a pass may last beyond it.
  */
 #include "flow/receive/receiver.h"
 
@@ -157,7 +157,8 @@ subscriber_end(struct receiver *r, struct subscriber *f, int64_t now)
 	f->a.done(f->a.arg);
 }
 
-/* Takes what is left in the sockets for subscribers that end, a little at a time. */
+/* Takes what is left in the sockets for subscribers that end, a little at a
+ * time. */
 static void
 closing_pass(struct receiver *r, int64_t now)
 {
@@ -184,8 +185,9 @@ closing_add(struct receiver *r, struct subscriber *f, int64_t now)
 	r->closing = f;
 }
 
-/* Begins the end of subscribers whose time windows have closed, and finds when the next time window
- * closes.  Gates by data time are checked with every tick. */
+/* Begins the end of subscribers whose time windows have closed, and finds when
+ * the next time window closes.  Gates by data time are checked with every
+ * tick. */
 static void
 closing_find(struct receiver *r, int64_t now)
 {
@@ -339,8 +341,8 @@ wait_ms(const struct receiver *r, int64_t now)
 	return left > 0 ? (int)((left + 999999) / 1000000) : 0;
 }
 
-/* Ends and begins subscribers, after all sources had their turn.  False: the thread
- * has to stop. */
+/* Ends and begins subscribers, after all sources had their turn.  False: the
+ * thread has to stop. */
 static bool
 subscribers_pass(struct receiver *r, int n, int64_t now)
 {
@@ -422,8 +424,8 @@ receiver_beat(const struct receiver *r)
 	return atomic_load_explicit(&r->beat.at, memory_order_relaxed);
 }
 
-/* Logs a refusal of the system, once for all receivers; *said is its own.  Event
- * loop. */
+/* Logs a refusal of the system, once for all receivers; *said is its own.
+ * Event loop. */
 static void
 refused(bool *said, const char *what, int err, const char *help)
 {

@@ -28,11 +28,12 @@ int receiver_start(struct receiver **receiver,
 void receiver_stop(struct receiver *r); /* every subscriber must be done */
 
 /*
- * Gives a subscriber to the thread, and does not wait.  The sources of its intake are
- * polled from the first subscriber to the last; all subscribers of one intake go to one
- * receiver.  After the subscriber's time window has closed, packets that had come are still
- * taken in, while other subscribers go on; then the subscriber is flushed, and `done` is
- * called.  Returns 0 or -ENOMEM.
+ * Gives a subscriber to the thread, and does not wait.  The sources of its
+ * intake are polled from the first subscriber to the last; all subscribers of
+ * one intake go to one receiver.  After the subscriber's time window has
+ * closed, packets that had come are still taken in, while other subscribers go
+ * on; then the subscriber is flushed, and `done` is called.  Returns 0 or
+ * -ENOMEM.
  */
 int receiver_subscribe(struct receiver *r, struct subscriber *f);
 

@@ -22,10 +22,11 @@ enum { FAR = 1 << 24, SENTENCE = 240 };
 /* ---- heaps ------------------------------------------------------------- */
 
 /*
- * Heaps: their lengths and items, and whether they are complete.  A hash table, by substream and count, follows the newest heaps.  Bytes that a
- * heap lacks are lost when EDGE others of its substream began after it, or when
- * its entry is needed for another heap.  The first heap of each substream does
- * not count, since it may have begun before the sample.
+ * Heaps: their lengths and items, and whether they are complete.  A hash table,
+ * by substream and count, follows the newest heaps.  Bytes that a heap lacks
+ * are lost when EDGE others of its substream began after it, or when its entry
+ * is needed for another heap.  The first heap of each substream does not count,
+ * since it may have begun before the sample.
  */
 
 enum {

@@ -50,8 +50,8 @@ struct split_batch {
 	int64_t now_ns, now;
 };
 
-/* Sorts a batch, as placement_batch does.  Returns an array of the places that got
- * packets, and its length in *places. */
+/* Sorts a batch, as placement_batch does.  Returns an array of the places that
+ * got packets, and its length in *places. */
 const uint16_t *split_batch(struct split *s, const struct split_batch *b,
 			    unsigned *places);
 

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A subscriber takes mostly all packets of a batch, as they came: the time window is open, and no edge is near.  Else its own packets
- * are picked.  Only the leading subscriber moves packets within the memory in which
- * they landed; the others copy, and write to no memory that another subscriber still
- * has to read.  A packet that landed in slots of the leading subscriber but is
- * not its own is simply not placed: the slot's bit stays clear, and the next
- * packet may land there.
+ * A subscriber takes mostly all packets of a batch, as they came: the time
+ * window is open, and no edge is near.  Else its own packets are picked.  Only
+ * the leading subscriber moves packets within the memory in which they landed;
+ * the others copy, and write to no memory that another subscriber still has to
+ * read.  A packet that landed in slots of the leading subscriber but is not its
+ * own is simply not placed: the slot's bit stays clear, and the next packet may
+ * land there.
  *
  * A packet without a stamp counts as if it came when the pass began.  Those
  * that were in a socket when the recording was stopped still belong to it,
  * unless another subscriber is open to take them.
  *
  * The data time of a single packet may be wrong, and must not end a recording:
- * a time window by data time closes only after BELIEVED packets in a row, or after
- * UNDISPUTED without a contradiction.
+ * a time window by data time closes only after BELIEVED packets in a row, or
+ * after UNDISPUTED without a contradiction.
  */
 #include "flow/receive/subscriber.h"
 
@@ -333,8 +334,9 @@ subscriber_waits(struct subscriber *f, struct intake_source *s, int64_t now,
 	return !of->drained;
 }
 
-/* True if packets without a stamp that waited at the end belong to this subscriber.
- * They do not if a packet before them came after the time window closed. */
+/* True if packets without a stamp that waited at the end belong to this
+ * subscriber.  They do not if a packet before them came after the time window
+ * closed. */
 static bool
 takes_rest(const struct subscriber *f, const struct subscriber_source *of,
 	   const struct receive_packet *packet, const struct subscriber_time *t)

@@ -14,9 +14,10 @@
 #include "flow/receive/split.h"
 
 /*
- * A subscriber is a subscriber to an intake: the places where its packets go, and the
- * time window that decides which packets are its own.  Several subscribers of one intake
- * each get all packets that their time windows take, from the same sockets:
+ * A subscriber is a subscriber to an intake: the places where its packets go,
+ * and the time window that decides which packets are its own.  Several
+ * subscribers of one intake each get all packets that their time windows take,
+ * from the same sockets:
  *
  *
  *                      +-- leading subscriber: packets land in its slots
@@ -26,11 +27,12 @@
  *   subscriber_make -> receiver_subscribe -> its time window opens ... closes -> done ->
  *   subscriber_free
  *
- * A subscriber ends by itself when its time window has closed and each source was emptied of
- * what came before that; the intake goes on for the other subscribers.
+ * A subscriber ends by itself when its time window has closed and each source
+ * was emptied of what came before that; the intake goes on for the other
+ * subscribers.
  *
- * The event loop makes and frees a subscriber.  Between receiver_subscribe and the call of
- * `done` it belongs to the receiver thread, except where noted.
+ * The event loop makes and frees a subscriber.  Between receiver_subscribe and
+ * the call of `done` it belongs to the receiver thread, except where noted.
  */
 struct intake;
 struct intake_source;
@@ -48,17 +50,17 @@ struct subscriber_source {
 	unsigned after;
 	int64_t after_at; /* steady ns when the first of these came */
 
-	/* The source's totals when the subscriber joined and when it left.  Guarded
-	 * by intake::lock. */
+	/* The source's totals when the subscriber joined and when it left.
+	 * Guarded by intake::lock. */
 	uint64_t datagrams, datagrams_end;
 	uint64_t overruns, overruns_end;
 };
 
 struct subscriber_args {
 	const char *name; /* name of the recording, for the log; not copied */
-	/* One per place of the intake; read only by subscriber_make.  They differ in
-	 * sub, or, by thread or station, in out, arg, pool and shape.  The
-	 * subscriber sets `scratch` itself. */
+	/* One per place of the intake; read only by subscriber_make.  They
+	 * differ in sub, or, by thread or station, in out, arg, pool and shape.
+	 * The subscriber sets `scratch` itself. */
 	const struct placement_args *place;
 	struct placement *
 	    *ready; /* NULL; or all places, made already: taken over
@@ -68,8 +70,8 @@ struct subscriber_args {
 	bool
 	    lesser; /* a relay, not a recording: packets land in another subscriber's
 			slots, and no sender waits for its room */
-	/* Tells that the time window has opened: called at most once, before the first
-	 * packet is in any block.  NULL: not needed. */
+	/* Tells that the time window has opened: called at most once, before
+	 * the first packet is in any block.  NULL: not needed. */
 	void (*opened)(void *arg);
 	/* Tells that everything is handed on; the last call on the receiver
 	 * thread. */
@@ -109,13 +111,14 @@ int subscriber_make(struct subscriber **subscriber, struct intake *in,
 		    const struct subscriber_args *args);
 void subscriber_free(struct subscriber *f); /* NULL is allowed */
 
-/* Orders another time window, which counts from now on as far as it is not too late;
- * call receiver_look afterwards.  A time window that closes before it opens takes
- * nothing more, and ends the subscriber at once.  Event loop. */
+/* Orders another time window, which counts from now on as far as it is not too
+ * late; call receiver_look afterwards.  A time window that closes before it
+ * opens takes nothing more, and ends the subscriber at once.  Event loop. */
 void subscriber_order(struct subscriber *f,
 		      const struct time_window *time_window);
 
-/* Counts of a source since the subscriber joined, up to a second old.  Any thread. */
+/* Counts of a source since the subscriber joined, up to a second old.  Any
+ * thread. */
 struct subscriber_view {
 	struct receive_counts counts;
 	unsigned place; /* the place it feeds; 0 where the header decides */
@@ -125,15 +128,15 @@ void subscriber_look(struct subscriber *f, unsigned source,
 
 /* ---- the receiver thread ---------------------------------------------- */
 
-/* Returns how long, in ns, until packets should land in this subscriber's slots: 0 if
- * its time window is open, INT64_MAX if it has closed. */
+/* Returns how long, in ns, until packets should land in this subscriber's
+ * slots: 0 if its time window is open, INT64_MAX if it has closed. */
 int64_t subscriber_ahead(const struct subscriber *f, int64_t now);
 
 /* True if a packet that comes now could be near an edge of the time window. */
 bool subscriber_near(const struct subscriber *f, int64_t now);
 
-/* Aims the pairs of the next call, for the subscriber that leads.  Returns the number
- * of pairs with room, see placement_aim. */
+/* Aims the pairs of the next call, for the subscriber that leads.  Returns the
+ * number of pairs with room, see placement_aim. */
 unsigned subscriber_aim(struct subscriber *f, struct intake_source *s,
 			struct receive_pair *pair, unsigned n);
 
@@ -147,9 +150,9 @@ struct subscriber_time {
 };
 
 /*
- * Takes its own packets of a batch.  `leads`: pairs were aimed for this subscriber,
- * which then must be the last to get the batch, since it may move what landed;
- * other subscribers only read.
+ * Takes its own packets of a batch.  `leads`: pairs were aimed for this
+ * subscriber, which then must be the last to get the batch, since it may move
+ * what landed; other subscribers only read.
  */
 void subscriber_take(struct subscriber *f, struct intake_source *s,
 		     const struct receive_batch *b,
@@ -160,8 +163,8 @@ void subscriber_take(struct subscriber *f, struct intake_source *s,
 void subscriber_expect(struct subscriber *f, struct intake_source *s,
 		       uint64_t sequence);
 
-/* Number of n pairs that would be in free blocks, for a subscriber that does not
- * lead. */
+/* Number of n pairs that would be in free blocks, for a subscriber that does
+ * not lead. */
 unsigned subscriber_room(struct subscriber *f, struct intake_source *s,
 			 unsigned n);
 
@@ -173,8 +176,8 @@ void subscriber_show(struct subscriber *f, unsigned place);
 bool subscriber_closes(const struct subscriber *f, int64_t now);
 void subscriber_close(struct subscriber *f, int64_t now);
 
-/* At the end: true if the source may still have packets of this subscriber, after a
- * visit at `now` with the result `came` (see intake_pass). */
+/* At the end: true if the source may still have packets of this subscriber,
+ * after a visit at `now` with the result `came` (see intake_pass). */
 bool subscriber_waits(struct subscriber *f, struct intake_source *s,
 		      int64_t now, int came);
 

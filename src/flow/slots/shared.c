@@ -4,23 +4,23 @@
  *
  * Nearly every packet has a slot in a block that is open already.  For those,
  * threads need nothing from each other: the thread that sets the presence bit
- * of a slot owns its bytes, and copies its packet there.  It holds the window lock for
- * reading meanwhile: while any reader is inside, the window stays where it is
- * and no block leaves it.  A thread adds its sums to the blocks when it leaves
- * the window lock, once per batch.
+ * of a slot owns its bytes, and copies its packet there.  It holds the window
+ * lock for reading meanwhile: while any reader is inside, the window stays
+ * where it is and no block leaves it.  A thread adds its sums to the blocks
+ * when it leaves the window lock, once per batch.
  *
  * All else is rare: the first packet of a block, one that moves the window, a
  * run that may begin, a duplicate that may be an echo, age, the end.  It is
- * left to slots.c, which knows nothing of threads, and is called with the window lock
- * held for writing, when no other thread is inside.  So slots.c finds all sums
- * complete, and may close any block.
+ * left to slots.c, which knows nothing of threads, and is called with the
+ * window lock held for writing, when no other thread is inside.  So slots.c
+ * finds all sums complete, and may close any block.
  *
  *   batch -> [read: slots, by bit and copy] -> [write: what is left]
  *
  * Adding up by atomics was rejected: a block that is closed while other threads
  * copy into it is neither full nor empty, and all that slots.c knows about its
- * blocks would become a guess.  The wait at the window lock is one batch of the other
- * threads, once per block.
+ * blocks would become a guess.  The wait at the window lock is one batch of the
+ * other threads, once per block.
  */
 #include "flow/slots/shared.h"
 
@@ -94,8 +94,8 @@ struct shared {
 	int64_t began;	     /* steady ns of the packet that began the run */
 
 	/* Guards the sums of open blocks, window::highest and `newest` among
-	 * threads that hold the window lock for reading, and for all threads the
-	 * fields below. */
+	 * threads that hold the window lock for reading, and for all threads
+	 * the fields below. */
 	pthread_mutex_t lock;
 	int64_t newest; /* steady ns of the newest packet in a slot */
 	pthread_cond_t progress;
@@ -247,10 +247,10 @@ shared_turned(struct shared *s)
 /* ---- packets with an open slot ----------------------------------------- */
 
 /*
- * Packets that have an open slot: nearly all of them.  While the window lock is held
- * for reading, the window and its blocks stay as they are, but for presence
- * bits, and each packet takes a parse, an atomic bit and a copy.  The sums of a
- * batch are added to each block once, before the window lock is left.
+ * Packets that have an open slot: nearly all of them.  While the window lock is
+ * held for reading, the window and its blocks stay as they are, but for
+ * presence bits, and each packet takes a parse, an atomic bit and a copy.  The
+ * sums of a batch are added to each block once, before the window lock is left.
  */
 
 enum verdict {
@@ -260,8 +260,8 @@ enum verdict {
 };
 
 /* Sets a presence bit; true: the caller set it, and owns the slot.  Relaxed,
- * because only the owner touches the bytes until a thread has held the window lock for
- * writing, which orders them. */
+ * because only the owner touches the bytes until a thread has held the window
+ * lock for writing, which orders them. */
 static bool
 bit_take(struct block *b, uint32_t slot)
 {
@@ -475,8 +475,8 @@ left_settle(struct handle *h)
 }
 
 /*
- * Puts packets into open slots, with the window lock held for reading.  Returns how
- * many it went through; packets it could not place are in `left`, and go to
+ * Puts packets into open slots, with the window lock held for reading.  Returns
+ * how many it went through; packets it could not place are in `left`, and go to
  * slots.c before the next call.
  */
 static unsigned
@@ -502,8 +502,8 @@ shared_put(struct handle *h, const struct receive_packet *packet, unsigned n)
 /*
  * Packets without an open slot: the first of a block, one that moves the
  * window, one of a run that may begin, a duplicate that may be an echo.
- * slots.c decides about them as if there were one thread, with the window lock held
- * for writing.
+ * slots.c decides about them as if there were one thread, with the window lock
+ * held for writing.
  *
  * A decision that depends on the order of arrival waits for the other threads
  * first.  A packet that came before the last such decision and has no slot now
@@ -659,7 +659,8 @@ shared_counts(struct handle *h)
 	}
 }
 
-/* Passes the packets in `left` to slots.c, with the window lock held for writing. */
+/* Passes the packets in `left` to slots.c, with the window lock held for
+ * writing. */
 static void
 shared_give(struct handle *h)
 {
@@ -903,7 +904,8 @@ shared_make(struct placement **handle, unsigned threads,
 		return err;
 	}
 	s->slots = (struct slots *)place;
-	/* A checksum under the window lock would keep all other threads waiting. */
+	/* A checksum under the window lock would keep all other threads
+	 * waiting. */
 	s->slots->unsummed = true;
 	for (unsigned i = 0; i < threads; i++)
 		handle[i] = &s->handle[i].base;

@@ -14,8 +14,9 @@
  * bits and counts, slides the window and closes blocks, but moves no payload,
  * because a slot that a packet belongs in may hold another packet of the same
  * batch that was not looked at yet.  The second pass moves the packets that are
- * not where they belong (place/relocate.c).  Only then do closed blocks leave, and do
- * unused blocks go back: until then everything that landed stays in place.
+ * not where they belong (place/relocate.c).  Only then do closed blocks leave,
+ * and do unused blocks go back: until then everything that landed stays in
+ * place.
  *
  * The kernel is never given a slot whose bit is set, so no packet in place is
  * ever overwritten.  If no block is free, packets land in scratch memory: the
@@ -72,8 +73,8 @@ candidate_set(const struct slots *p, struct candidate *c)
 
 /*
  * Predicts where the next packets of a source should land: in free slots of the
- * sequences that its aim expects (prediction.h), ascending through the whole window,
- * and behind that in scratch memory.
+ * sequences that its aim expects (prediction.h), ascending through the whole
+ * window, and behind that in scratch memory.
  */
 
 /* Writes the pairs that point into blocks, and returns their number. */
@@ -296,8 +297,8 @@ blocks_sum(struct slots *p)
  * True if closed blocks should wait for the frames per second.  The index
  * stores the time span of each block, and a frame number becomes a time only
  * with the frames per second.  While those are being learned, blocks wait, for
- * SLOTS_WAITS at most and only while half of the pool is free, since disks may be
- * slow just then.
+ * SLOTS_WAITS at most and only while half of the pool is free, since disks may
+ * be slow just then.
  */
 static bool
 is_waiting(struct slots *p, uint32_t fps)

@@ -15,11 +15,12 @@
  *            ^ sorting into slots goes on here
  *
  * Held packets take no more than one guaranteed block and what is left over in
- * the pool (block_pool_plenty), up to three quarters of it: disks may be slow just
- * then.  If no block can be had, or nothing was learned within SLOTS_HELD_LONGEST,
- * the oldest block leaves unsorted: a run of its own, in the order of arrival,
- * in which losses are invisible.  The end of a recording does the same with all
- * held blocks.  A log line says so, and no packet is lost.
+ * the pool (block_pool_plenty), up to three quarters of it: disks may be slow
+ * just then.  If no block can be had, or nothing was learned within
+ * SLOTS_HELD_LONGEST, the oldest block leaves unsorted: a run of its own, in
+ * the order of arrival, in which losses are invisible.  The end of a recording
+ * does the same with all held blocks.  A log line says so, and no packet is
+ * lost.
  *
  * Sorting in place was rejected: one lost packet shifts all behind it.  So was
  * placing packets in the order of arrival for good: the first second of each
