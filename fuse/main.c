@@ -137,6 +137,8 @@ static const char usage[] =
     "  -h, --help               this page\n"
     "  -V, --version            the version\n";
 
+/* ---- the mount ----------------------------------------------------- */
+
 struct mount {
 	struct mount_options o;
 	struct mount_source source;

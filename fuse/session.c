@@ -88,6 +88,8 @@ user_become(const struct mount_user *u)
 	return 0;
 }
 
+/* ---- the session --------------------------------------------------- */
+
 struct mount_session {
 	struct fuse_session *fuse;
 	sigset_t outside; /* signals that were blocked before session_open() */

@@ -377,6 +377,8 @@ options_help(FILE *to)
 	}
 }
 
+/* ---- disks and socket ---------------------------------------------- */
+
 /* Disks and configuration as the command line names them. */
 struct source_words {
 	const char *disks, *conf;

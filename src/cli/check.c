@@ -22,6 +22,8 @@
 #include "store/list/quick_check.h"
 #include "store/recording/loss.h"
 
+/* ---- for programs -------------------------------------------------- */
+
 static json_t *
 number(uint64_t n)
 {
@@ -261,6 +263,8 @@ check_show(const json_t *line)
 
 /* copies of each packet that redundant cables could explain */
 enum { REPEATS = 8 };
+
+/* ---- the judgement ------------------------------------------------- */
 
 struct check_args {
 	double max_loss; /* negative: as the recording says */

@@ -26,6 +26,8 @@
 #include "cli/show/site.h"
 #include "store/repair/recover.h"
 
+/* ---- files that are written ---------------------------------------- */
+
 int
 export_fault(const char *path, int err, struct fault *fault)
 {
@@ -154,6 +156,8 @@ export_folder(const char *path, bool force, struct fault *fault)
 		return 0;
 	return exists(path, "something is in it already", fault);
 }
+
+/* ---- the recording ------------------------------------------------- */
 
 /* The state of one substream on its way to a file. */
 struct copy {

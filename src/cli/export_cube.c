@@ -30,6 +30,8 @@
 #include "store/disk/file.h"
 #include "store/read/cube.h"
 
+/* ---- the presence map ---------------------------------------------- */
+
 /*
  * A presence map tells which items of an exported cube file are data.  It is
  * one JSON object:

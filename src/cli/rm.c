@@ -208,6 +208,8 @@ names_meant(const struct cli *cli, char **operand, bool *patterns,
 	return NULL;
 }
 
+/* ---- spate rm ------------------------------------------------------ */
+
 struct rm_args {
 	bool dry, yes, force;
 };
@@ -468,6 +470,8 @@ const struct command command_rm = {
 	.eased = true,
 	.run = rm_run,
 };
+
+/* ---- spate protect ------------------------------------------------- */
 
 struct protect_args {
 	bool off;

@@ -19,6 +19,8 @@
 #include "cli/show/show.h"
 #include "cli/show/site.h"
 
+/* ---- add and drop -------------------------------------------------- */
+
 /*
  * Makes a path absolute, because the daemon has another working directory.  The
  * caller frees it; NULL: no memory.
@@ -80,7 +82,7 @@ order(const struct cli *cli, const char *verb, json_t *request,
 	return CLI_DONE;
 }
 
-/* Add or drop all disks named in `path` (disks_order.c).  Return CLI_... */
+/* Adds all disks named in `path`.  Returns CLI_... */
 static int
 disks_add(const struct cli *cli, const struct disks_args *args, char **path)
 {
@@ -99,6 +101,7 @@ disks_add(const struct cli *cli, const struct disks_args *args, char **path)
 	return status;
 }
 
+/* Drops all disks named in `path`.  Returns CLI_... */
 static int
 disks_drop(const struct cli *cli, char **path)
 {

@@ -33,6 +33,8 @@ enum { THREADS_MOST = 1024, WHY = 320 };
 
 #define USUAL_RATE 1000000000u /* for frame numbers if no rate is given */
 
+/* ---- the format ---------------------------------------------------- */
+
 static int
 threads_refuse(const char *text, struct fault *fault)
 {
@@ -272,6 +274,8 @@ gen_format_close(struct gen_format *f)
 }
 
 enum { READY = 64, MARK = 8 };
+
+/* ---- the datagrams -------------------------------------------------- */
 
 static void
 noise(uint8_t *to, uint32_t bytes, uint64_t seed)

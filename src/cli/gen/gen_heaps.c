@@ -35,6 +35,8 @@ enum {
 	SPEAD_CONTROL = 6,
 };
 
+/* ---- SPEAD on the wire --------------------------------------------- */
+
 struct spead_packet {
 	unsigned bits; /* bits of an address: 40 or 48 */
 	uint64_t heap, length, offset, bytes;

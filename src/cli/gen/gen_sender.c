@@ -31,6 +31,8 @@
 #include "cli/gen/gen_sender.h"
 #include "cli/gen/gen_source.h"
 
+/* ---- the plan ------------------------------------------------------ */
+
 enum fate { LOSE = 1, DOUBLE, HOLD, DISTANCE };
 
 static uint64_t
@@ -145,6 +147,8 @@ gen_plan_next(struct gen_plan *p, uint64_t *packet)
 	}
 	return is_due(p) ? release(p, packet) : false;
 }
+
+/* ---- the sender ---------------------------------------------------- */
 
 #define BURST	 (NS_SECOND / 1000)
 #define CATCH_UP (NS_SECOND / 10)

@@ -460,7 +460,7 @@ enum {
 	BUFFER = 4 << 20,
 };
 
-/* ---- opening --------------------------------------------------------- */
+/* ---- UDP ----------------------------------------------------------- */
 
 /*
  * Sets options; errors are ignored: the system limits the buffer, and old

@@ -30,6 +30,8 @@ enum { LOOK = 1 << 20, STEP = 1 << 20 };
 static const char what_works[] =
     "a Field System .snp, a VEX file, or the XML of a Mark6";
 
+/* ---- which format it is -------------------------------------------- */
+
 static bool
 holds(const char *text, size_t bytes, const char *word)
 {
@@ -162,6 +164,8 @@ import_file(struct import *im, const char *path, struct fault *fault)
 	free(text);
 	return err;
 }
+
+/* ---- the file for the schedule folder ------------------------------ */
 
 static void
 string_print(FILE *f, const char *text, size_t length)
@@ -302,6 +306,8 @@ import_conf_name(const char *path)
 }
 
 enum { NOTE = 512, RAW = 3 * IMPORT_WORD, ROUNDS = 8 };
+
+/* ---- notes and faults ---------------------------------------------- */
 
 /* Keeps a note if fewer than `most` are kept. */
 static void

@@ -45,6 +45,8 @@
  */
 enum { STATEMENT_FIELDS = 16, STATEMENT_BYTES = 1 << 16 };
 
+/* ---- statements of VEX --------------------------------------------- */
+
 struct vex_statement {
 	const char *at, *end; /* text still to be read */
 	unsigned line;
@@ -226,6 +228,8 @@ statement_next(struct vex_statement *w)
 enum { STATIONS = 256, PARTS = 8, FIRST_DRIVE = 6 };
 
 enum block { OTHER, GLOBAL, EXPER, STATION, SITE, SCHED };
+
+/* ---- what is read -------------------------------------------------- */
 
 struct station {
 	char code[IMPORT_WORD], site[IMPORT_WORD];

@@ -28,6 +28,8 @@
  */
 enum { TEXT_MOST = 640 << 10 };
 
+/* ---- add, rm and check --------------------------------------------- */
+
 static int
 unreadable(const char *path, int err, struct fault *fault)
 {

@@ -331,6 +331,8 @@ sends_check(const json_t *send, struct fault *fault)
 
 enum { LINE = 400 };
 
+/* ---- following a transfer ------------------------------------------ */
+
 struct following {
 	const struct cli *cli;
 	struct control *control;
@@ -453,6 +455,8 @@ sends_follow(const struct cli *cli, struct control *control, const json_t *send,
 	erase(&f);
 	return err;
 }
+
+/* ---- spate sends --------------------------------------------------- */
 
 struct sends_args {
 	bool all, watch;

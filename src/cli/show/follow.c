@@ -28,6 +28,8 @@
 #include "cli/show/terminal.h"
 #include "control/control.h"
 
+/* ---- the line ------------------------------------------------------ */
+
 struct sum {
 	double left_s; /* the longest of all; negative: no end is set */
 	double elapsed_s;
@@ -136,6 +138,8 @@ live_line(const json_t *infos, const json_t *disks, char *line, size_t bytes)
 }
 
 enum { LINE = 512 };
+
+/* ---- recordings ---------------------------------------------------- */
 
 static void
 signals(sigset_t *set)
@@ -323,6 +327,8 @@ follow_run(struct follow *f, json_t **ended, struct fault *fault)
 		*ended = infos;
 	return err;
 }
+
+/* ---- a scan that has to come --------------------------------------- */
 
 static bool
 is_cancelled(void)

@@ -63,6 +63,8 @@ full_cell(struct table *t, const json_t *disk)
 	table_cell(t, "%s", text);
 }
 
+/* ---- disks --------------------------------------------------------- */
+
 static void
 disk_row(struct table *t, const json_t *disk, bool all)
 {
@@ -129,6 +131,8 @@ show_space(const json_t *space)
 }
 
 enum { WORST = 10, NAMED = 12 };
+
+/* ---- substreams and runs ------------------------------------------- */
 
 /* The daemon's list is preferred: it also has substreams that fell silent. */
 size_t
@@ -384,6 +388,8 @@ subs_show(const json_t *info, bool all)
 #define BEFORE_START "before_start" /* a key of `drops` */
 
 static const struct table_column pair[] = { { NULL, false }, { NULL, false } };
+
+/* ---- a recording --------------------------------------------------- */
 
 const char *
 show_percent(char text[SHOW_PERCENT], uint64_t part, uint64_t whole)
