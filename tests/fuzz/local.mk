@@ -139,10 +139,14 @@ tests_fuzz_fuzz_vsi_LDADD = $(JANSSON_LIBS)
 if HAVE_FUSE
 noinst_PROGRAMS += tests/fuzz/fuzz_mount
 tests_fuzz_fuzz_mount_SOURCES = %D%/fuzz_mount.c \
-	src/base/fault.c src/base/text.c src/base/units.c
+	src/base/clock.c src/base/conf.c src/base/crc32c.c src/base/fault.c \
+	src/base/log.c src/base/secret.c src/base/shape.c \
+	src/base/text.c src/base/units.c src/control/control.c \
+	src/store/disk/configured.c src/store/disk/disk.c
 tests_fuzz_fuzz_mount_CPPFLAGS = $(SPATEFS_CPPFLAGS)
 tests_fuzz_fuzz_mount_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
-tests_fuzz_fuzz_mount_LDADD = $(JANSSON_LIBS) $(FUSE_LIBS)
+tests_fuzz_fuzz_mount_LDADD = $(FUSE_LIBS) $(LIBCONFIG_LIBS) $(JANSSON_LIBS) \
+	$(ISAL_LIBS) $(LIBCRYPTO_LIBS)
 endif
 
 endif
