@@ -12,7 +12,7 @@
  * share one pool of buffers and disk threads (reader.h).
  *
  *    open_recording_get -> open_file_make .. open_file_free
- *                       -> open_recording_put -> idle, closed after some seconds
+ *                       -> open_recording_put -> idle for some seconds, closed
  *
  * Each recording has a thread of its own.  That thread does everything that may
  * wait for a disk, except reading chunks: opening, refreshing, making fill.

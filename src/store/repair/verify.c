@@ -648,8 +648,8 @@ check_chunk(struct verify_part *p, const struct recording_block *b,
 		check_first(p, b);
 }
 
-/* Checks that the sequences of all blocks ascend.  Rows are skipped: their heaps
- * count in steps that are unknown here. */
+/* Checks that the sequences of all blocks ascend.  Rows are skipped: their
+ * heaps count in steps that are unknown here. */
 static void
 check_order(struct verification *c)
 {

@@ -131,8 +131,8 @@ view_holes_before(const struct view *v, uint64_t slot)
 uint64_t
 view_holes_slot(const struct view *v, uint64_t n, uint64_t slots, uint64_t *end)
 {
-	/* Holes that touch have the same `before`: hole_find() gives the last of
-	 * them. */
+	/* Holes that touch have the same `before`: hole_find() gives the last
+	 * of them. */
 	const struct view_hole *h = hole_find(v, n, true);
 
 	*end = next_hole(v, h, slots);

@@ -2,8 +2,8 @@
 /*
  * The metadata of each disk is read once, and afterwards what was added.  A
  * line of holes names its block.  A descriptor or control heap belongs to the
- * block whose "written" line comes next on that disk: disk_recording_note() writes them
- * together.
+ * block whose "written" line comes next on that disk: disk_recording_note()
+ * writes them together.
  */
 #include "store/write/copy_lines.h"
 

@@ -50,8 +50,8 @@ struct folder {
  * -EBADMSG: bad layout in the head; -ENOMEM. */
 int folder_make(struct folder **folder, const struct disk *disk,
 		const char *name, const json_t *head);
-/* Locks an index for its writer.  Tries for half a second, because programs that
- * list recordings lock it for a moment to see whether it is being written.
+/* Locks an index for its writer.  Tries for half a second, because programs
+ * that list recordings lock it for a moment to see whether it is being written.
  * Returns 0, -EBUSY or -errno. */
 int folder_lock(int fd);
 /* Appends records to the index, durably.  Returns 0 or -errno. */
@@ -63,7 +63,7 @@ int folder_aside(struct folder *f, uint64_t end, uint64_t number);
 /* Closes everything and frees the folder. */
 void folder_free(struct folder *f);
 
-/* ---- the shared file; these do nothing if blocks have files of their own ---- */
+/* ---- the shared file; nothing is done if each block has a file of its own --- */
 
 /*
  * Opens the shared file and goes on behind the blocks in the index.  Anything

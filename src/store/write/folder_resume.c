@@ -255,7 +255,7 @@ lock_index(struct folder *f)
 struct reopening {
 	struct folder *f;
 	const json_t *head;
-	uint64_t below; /* adopt blocks with numbers below; 0: none */
+	uint64_t below; /* as in folder_resume() */
 	char *text;	/* the metadata, whole lines */
 	size_t bytes;
 	struct index_record *record;
@@ -281,7 +281,7 @@ append(struct reopening *o, const struct index_orphans *more)
 }
 
 static int
-adopt(struct reopening *o)
+take_orphans(struct reopening *o)
 {
 	const struct index_orphans_args args = { .dir = o->f->dir,
 						 .map = &o->f->map,
@@ -312,7 +312,7 @@ reopen_index(struct reopening *o)
 		err = cut_tail(&f->index, o->records * INDEX_BYTES);
 	if (err)
 		return err;
-	return o->below ? adopt(o)
+	return o->below ? take_orphans(o)
 			: folder_data_reopen(f, o->record, o->records, NULL);
 }
 

@@ -35,8 +35,8 @@ struct index_orphans {
 		     else next */
 };
 
-/* Finds the blocks to adopt; the caller ends with index_orphans_clear().  Returns 0 or
- * -ENOMEM. */
+/* Finds the blocks to adopt; the caller ends with index_orphans_clear().
+ * Returns 0 or -ENOMEM. */
 int index_orphans_find(const struct index_orphans_args *args,
 		       struct index_orphans *orphans);
 void index_orphans_clear(struct index_orphans *orphans);
