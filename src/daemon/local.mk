@@ -12,10 +12,8 @@ libdaemon_a_SOURCES = \
 	%D%/disks/catalogue_thread.c %D%/disks/catalogue_thread.h \
 	%D%/sessions/kernel.c %D%/sessions/kernel.h \
 	%D%/loop/listener.c %D%/loop/listener.h \
- \
 	%D%/sessions/mapping.c %D%/sessions/mapping.h \
 	%D%/conf/node.c %D%/conf/node.h \
-	%D%/main/main.h \
 	%D%/requests/notify.h \
 	%D%/sessions/order.c %D%/sessions/order.h \
 	%D%/sessions/probe.c %D%/sessions/probe.h \
