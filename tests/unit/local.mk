@@ -30,9 +30,6 @@ EXTRA_DIST += %D%/run $(unit_found)
 # Programs of their own: they put something in the place of what the libraries
 # call.
 UNIT_APART = \
-	%D%/cli/disks/test_disks_test.c \
-	%D%/cli/schedule/test_schedule_show.c \
-	%D%/cli/send/test_sends.c \
 	%D%/daemon/schedule/test_schedule_folder.c \
 	%D%/daemon/transfers/test_transfer.c \
 	%D%/flow/write/test_writer.c \
