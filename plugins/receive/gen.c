@@ -22,7 +22,7 @@
 
 enum { PATTERNS = 64, TICK = 1000000 /* ns */ };
 
-struct options {
+struct gen_options {
 	uint64_t rate, first, packets;
 	double loss, reorder, duplicate;
 	uint32_t seed;
@@ -31,26 +31,26 @@ struct options {
 #define SHARE(word, text)                                                      \
 	{                                                                      \
 		.name = #word, .type = OPTION_SHARE,                           \
-		.offset = offsetof(struct options, word), .help = text         \
+		.offset = offsetof(struct gen_options, word), .help = text     \
 	}
 
 static const struct option_key table[] = {
 	{ .name = "gen_rate",
 	  .type = OPTION_RATE,
-	  .offset = offsetof(struct options, rate),
+	  .offset = offsetof(struct gen_options, rate),
 	  .help = "bits per second to make; none: as fast as it goes" },
 	{ .name = "first",
 	  .type = OPTION_BYTES,
-	  .offset = offsetof(struct options, first),
+	  .offset = offsetof(struct gen_options, first),
 	  .help = "sequence of the first packet" },
 	{ .name = "packets",
 	  .type = OPTION_BYTES,
-	  .offset = offsetof(struct options, packets),
+	  .offset = offsetof(struct gen_options, packets),
 	  .help = "how many packets to make; none: no end" },
 	{ .name = "seed",
 	  .type = OPTION_COUNT,
 	  .fallback = "1",
-	  .offset = offsetof(struct options, seed),
+	  .offset = offsetof(struct gen_options, seed),
 	  .help = "the same seed makes the same packets" },
 	SHARE(loss, "share of packets that are left out"),
 	SHARE(reorder, "share of packets that change places with the next"),
@@ -59,7 +59,7 @@ static const struct option_key table[] = {
 };
 
 struct receive_state {
-	struct options o;
+	struct gen_options o;
 	struct host host;
 	const struct format_ops *format;
 	const struct format_shape *shape;
@@ -151,7 +151,7 @@ gen_open(struct receive_state **state, const struct receive_args *args)
 	s = calloc(1, sizeof *s);
 	if (!s)
 		return -ENOMEM;
-	s->o = *(const struct options *)args->options;
+	s->o = *(const struct gen_options *)args->options;
 	s->host = *args->host;
 	s->format = args->format;
 	s->shape = args->shape;
@@ -304,7 +304,7 @@ SPATE_PLUGIN const struct receive_ops spate_receive = {
 		  .name = "gen",
 		  .help = "synthetic packets, seeded",
 		  .options = table,
-		  .options_bytes = sizeof(struct options) },
+		  .options_bytes = sizeof(struct gen_options) },
 	.open = gen_open,
 	.sources = gen_sources,
 	.fd = gen_fd,

@@ -4,12 +4,11 @@
  * goes forward.  Both calls stay in the vDSO (no system call), unless a test
  * has put its own clocks in their place.
  */
-#include <stddef.h>
 #include <time.h>
 
 #include "base/clock.h"
 
-static const struct clock_source *replaced; /* written before threads start */
+const struct clock_source *clock_replaced;
 
 static int64_t
 read_clock(clockid_t id)
@@ -23,19 +22,13 @@ read_clock(clockid_t id)
 int64_t
 clock_now(void)
 {
-	return replaced ? replaced->now(replaced->arg)
-			: read_clock(CLOCK_REALTIME);
+	return clock_replaced ? clock_replaced->now(clock_replaced->arg)
+			      : read_clock(CLOCK_REALTIME);
 }
 
 int64_t
 clock_steady(void)
 {
-	return replaced ? replaced->steady(replaced->arg)
-			: read_clock(CLOCK_MONOTONIC);
-}
-
-void
-clock_replace(const struct clock_source *source)
-{
-	replaced = source;
+	return clock_replaced ? clock_replaced->steady(clock_replaced->arg)
+			      : read_clock(CLOCK_MONOTONIC);
 }

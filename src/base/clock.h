@@ -16,9 +16,8 @@ int64_t clock_now(void);
 int64_t clock_steady(void);
 
 /*
- * For tests: both functions read from `source` from now on, which must outlive
- * its use; NULL restores the kernel's clocks.  Do not call it while other
- * threads run.
+ * For tests: both functions read from `clock_replaced` if it is set.  Written
+ * while no other thread runs.
  */
 struct clock_source {
 	int64_t (*now)(void *arg);
@@ -26,6 +25,6 @@ struct clock_source {
 	void *arg;
 };
 
-void clock_replace(const struct clock_source *source);
+extern const struct clock_source *clock_replaced;
 
 #endif

@@ -75,7 +75,7 @@ enum { FILE_MAX = 16 << 20 };
 #define HEX_DIGITS DIGITS "abcdefABCDEF"
 
 /* A text and how far the scanner has come. */
-struct scan {
+struct conf_scan {
 	const char *name;
 	const char *text;
 	const char *at;
@@ -83,7 +83,7 @@ struct scan {
 };
 
 static unsigned
-line_of(const struct scan *scan)
+line_of(const struct conf_scan *scan)
 {
 	unsigned line = 1;
 
@@ -93,7 +93,7 @@ line_of(const struct scan *scan)
 }
 
 static void
-skip_string(struct scan *scan)
+skip_string(struct conf_scan *scan)
 {
 	for (scan->at++; *scan->at && *scan->at != '"'; scan->at++)
 		if (*scan->at == '\\' && scan->at[1])
@@ -104,7 +104,7 @@ skip_string(struct scan *scan)
 
 /* Skips a comment; false if none begins here. */
 static bool
-skip_comment(struct scan *scan)
+skip_comment(struct conf_scan *scan)
 {
 	const char *end;
 
@@ -124,7 +124,7 @@ skip_comment(struct scan *scan)
  * is an integer.
  */
 static bool
-skip_float(struct scan *scan)
+skip_float(struct conf_scan *scan)
 {
 	const char *c = scan->at + strspn(scan->at, DIGITS);
 	bool point = *c == '.';
@@ -142,7 +142,7 @@ skip_float(struct scan *scan)
 }
 
 static int
-check_integer(struct scan *scan)
+check_integer(struct conf_scan *scan)
 {
 	const char *from = scan->at;
 	bool hex = from[0] == '0' && (from[1] == 'x' || from[1] == 'X');
@@ -172,7 +172,7 @@ check_integer(struct scan *scan)
 }
 
 static int
-check_word(struct scan *scan)
+check_word(struct conf_scan *scan)
 {
 	if (*scan->at == '@') {
 		fault_set(scan->fault, -EINVAL, "conf",
@@ -188,7 +188,7 @@ check_word(struct scan *scan)
 static int
 check_text(const char *name, const char *text, struct fault *fault)
 {
-	struct scan scan = { name, text, text, fault };
+	struct conf_scan scan = { name, text, text, fault };
 	int err = 0;
 
 	while (*scan.at && !err) {

@@ -11,8 +11,6 @@
  * the one that writes.  A file system without a block device (tmpfs, NFS) shows
  * nothing, and is read as usual.
  */
-#include "config.h"
-
 #include <fcntl.h>
 #include <linux/ioprio.h>
 #include <stdio.h>

@@ -74,7 +74,7 @@ static _Atomic bool queued; /* the thread writes; else the caller does */
 enum { LINE_MOST = 1024 };
 
 /* A formatted line: ends with a newline, or with a NUL if it goes to syslog. */
-struct line {
+struct log_text {
 	enum log_level level;
 	bool to_system;
 	unsigned length;
@@ -128,7 +128,7 @@ put_head(char *line, enum log_level level, const char *subject)
 }
 
 static void
-compose(struct line *t, enum log_level level, const char *subject,
+compose(struct log_text *t, enum log_level level, const char *subject,
 	const char *format, va_list args)
 {
 	int saved = errno;
@@ -167,7 +167,7 @@ may_try_again(void)
 
 /* Writes a line; blocks as long as the reader does.  0, or -errno. */
 static int
-write_line(const struct line *t)
+write_line(const struct log_text *t)
 {
 	unsigned done = 0;
 
@@ -194,7 +194,7 @@ enum {
 };
 
 struct log_entry {
-	struct line text;
+	struct log_text text;
 	unsigned missing; /* lines dropped right behind this one */
 };
 
@@ -211,7 +211,7 @@ static struct {
 };
 
 static void
-enqueue(const struct line *t)
+enqueue(const struct log_text *t)
 {
 	pthread_mutex_lock(&queue.lock);
 	if (queue.n == LINES) {
@@ -233,7 +233,7 @@ enqueue(const struct line *t)
 
 static int __attribute__((format(printf, 1, 2))) warn(const char *format, ...)
 {
-	struct line t;
+	struct log_text t;
 	va_list args;
 
 	va_start(args, format);
@@ -352,7 +352,7 @@ put_line(enum log_level level, const char *subject, const char *format,
 	 va_list args)
 {
 	int saved = errno;
-	struct line t;
+	struct log_text t;
 
 	compose(&t, level, subject, format, args);
 	/* A failure of stderr cannot be reported anywhere. */

@@ -156,7 +156,7 @@ struct callback { /* A callback, or another pointer, that must not be NULL. */
 	size_t offset;
 };
 
-struct kind {
+struct plugin_kind {
 	const char *name;
 	const char *symbol;
 	size_t bytes;		  /* size of its ops struct */
@@ -168,7 +168,7 @@ struct kind {
 	struct callback heaps[6], plain[3];
 };
 
-static const struct kind receive_kind = {
+static const struct plugin_kind receive_kind = {
 	.name = "receive",
 	.symbol = "spate_receive",
 	.bytes = sizeof(struct receive_ops),
@@ -182,7 +182,7 @@ static const struct kind receive_kind = {
 	},
 };
 
-static const struct kind write_kind = {
+static const struct plugin_kind write_kind = {
 	.name = "write",
 	.symbol = "spate_write",
 	.bytes = sizeof(struct write_ops),
@@ -193,7 +193,7 @@ static const struct kind write_kind = {
 	},
 };
 
-static const struct kind send_kind = {
+static const struct plugin_kind send_kind = {
 	.name = "send",
 	.symbol = "spate_send",
 	.bytes = sizeof(struct send_ops),
@@ -210,7 +210,7 @@ static const struct kind send_kind = {
 	},
 };
 
-static const struct kind format_kind = {
+static const struct plugin_kind format_kind = {
 	.name = "format",
 	.symbol = "spate_format",
 	.bytes = sizeof(struct format_ops),
@@ -234,7 +234,7 @@ static const struct kind format_kind = {
 /* A loaded plugin, with our copy of its ops. */
 struct module {
 	struct module *next; /* links `loaded` */
-	const struct kind *kind;
+	const struct plugin_kind *kind;
 	_Alignas(max_align_t) unsigned char ops[];
 };
 
@@ -242,7 +242,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct module *loaded; /* protected by `lock`; only grows */
 
 static int
-not_found(const struct kind *kind, const char *name, struct fault *fault)
+not_found(const struct plugin_kind *kind, const char *name, struct fault *fault)
 {
 	char names[sizeof fault->hint];
 	char *path = folders();
@@ -327,7 +327,8 @@ lacking(const void *ops, const struct callback *c, char *names, size_t bytes,
 }
 
 static int
-check_callbacks(const struct kind *kind, const void *ops, struct fault *fault)
+check_callbacks(const struct plugin_kind *kind, const void *ops,
+		struct fault *fault)
 {
 	char names[160] = "";
 	size_t used = lacking(ops, kind->must, names, sizeof names, 0);
@@ -369,8 +370,8 @@ check_head(const struct plugin *head, const char *name, struct fault *fault)
  * fault->why.
  */
 static int
-adopt(const struct kind *kind, const char *name, const struct plugin *head,
-      struct module **module, struct fault *fault)
+adopt(const struct plugin_kind *kind, const char *name,
+      const struct plugin *head, struct module **module, struct fault *fault)
 {
 	struct module *m;
 	int err = check_head(head, name, fault);
@@ -395,7 +396,7 @@ adopt(const struct kind *kind, const char *name, const struct plugin *head,
 }
 
 static int
-load(const struct kind *kind, const char *name, struct module **module,
+load(const struct plugin_kind *kind, const char *name, struct module **module,
      struct fault *fault)
 {
 	char *file = find_file(kind->name, name);
@@ -426,7 +427,7 @@ out:
 }
 
 static int
-get(const struct kind *kind, const char *name, const void **ops,
+get(const struct plugin_kind *kind, const char *name, const void **ops,
     struct fault *fault)
 {
 	struct module *m;

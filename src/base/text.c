@@ -3,8 +3,6 @@
  * Makes foreign text valid UTF-8 and free of control characters: file names may
  * be older than UTF-8.
  */
-#include "config.h"
-
 #include "base/text.h"
 
 #include <stdbool.h>

@@ -4,8 +4,6 @@
  * began behind his poke.  The eventfd only ends the thread's sleep: it is
  * drained before the count is read, so that a poke in between is not missed.
  */
-#include "config.h"
-
 #include "base/worker.h"
 
 #include <errno.h>

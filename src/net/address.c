@@ -21,7 +21,7 @@ static const char *const letters = "abcdefghijklmnopqrstuvwxyz"
 				   "0123456789.-_";
 
 /* State of the parser: the text that is left, and where errors are written. */
-struct reading {
+struct address_parser {
 	const char *text;
 	char left[384];
 	char *why;
@@ -29,7 +29,7 @@ struct reading {
 };
 
 static int __attribute__((format(printf, 2, 3)))
-refuse(const struct reading *r, const char *what, ...)
+refuse(const struct address_parser *r, const char *what, ...)
 {
 	char text[256];
 	va_list args;
@@ -77,7 +77,7 @@ brackets_drop(char *text)
 /* ---- the parts of the text ------------------------------------------ */
 
 static int
-device_read(struct address *a, struct reading *r)
+device_read(struct address *a, struct address_parser *r)
 {
 	char name[sizeof r->left];
 
@@ -91,7 +91,7 @@ device_read(struct address *a, struct reading *r)
 }
 
 static int
-sender_read(struct address *a, struct reading *r)
+sender_read(struct address *a, struct address_parser *r)
 {
 	char name[sizeof r->left];
 
@@ -105,7 +105,7 @@ sender_read(struct address *a, struct reading *r)
 }
 
 static int
-ports_read(struct address *a, struct reading *r, uint16_t *port)
+ports_read(struct address *a, struct address_parser *r, uint16_t *port)
 {
 	char *colon = strrchr(r->left, ':');
 	uint32_t first, last;
@@ -123,7 +123,7 @@ ports_read(struct address *a, struct reading *r, uint16_t *port)
 }
 
 static int
-groups_read(struct address *a, struct reading *r)
+groups_read(struct address *a, struct address_parser *r)
 {
 	char *plus = strchr(r->left, '+');
 	uint32_t more = 0;
@@ -143,7 +143,7 @@ groups_read(struct address *a, struct reading *r)
 
 /* Reads the interface as IPv6 writes it: "fe80::1%eth2". */
 static int
-scope_read(struct address *a, struct reading *r)
+scope_read(struct address *a, struct address_parser *r)
 {
 	char *scope = strchr(r->left, '%');
 
@@ -160,7 +160,7 @@ scope_read(struct address *a, struct reading *r)
 }
 
 static int
-host_read(struct address *a, struct reading *r, uint16_t port)
+host_read(struct address *a, struct address_parser *r, uint16_t port)
 {
 	bool bracketed = r->left[0] == '[';
 	const char *host = r->left;
@@ -193,7 +193,7 @@ host_read(struct address *a, struct reading *r, uint16_t port)
 
 /* Checks that the parts agree with each other. */
 static int
-parts_check(const struct address *a, const struct reading *r)
+parts_check(const struct address *a, const struct address_parser *r)
 {
 	union endpoint last = a->first;
 	bool group = !a->name[0] && endpoint_is_group(&a->first);
@@ -218,7 +218,9 @@ int
 address_parse(struct address *a, const char *text, char *why,
 	      uint32_t why_bytes)
 {
-	struct reading r = { .text = text, .why = why, .why_bytes = why_bytes };
+	struct address_parser r = { .text = text,
+				    .why = why,
+				    .why_bytes = why_bytes };
 	uint16_t port = 0;
 	int err;
 

@@ -50,7 +50,7 @@ static const struct {
 };
 
 /* State of the parser: the text that is left, and where errors are written. */
-struct reading {
+struct url_parser {
 	const char *text;
 	char left[1024];
 	const char *example;
@@ -59,7 +59,7 @@ struct reading {
 };
 
 static int __attribute__((format(printf, 2, 3)))
-refuse(const struct reading *r, const char *what, ...)
+refuse(const struct url_parser *r, const char *what, ...)
 {
 	char text[192];
 	va_list args;
@@ -74,7 +74,7 @@ refuse(const struct reading *r, const char *what, ...)
 }
 
 static int
-scheme_read(struct url *u, struct reading *r)
+scheme_read(struct url *u, struct url_parser *r)
 {
 	for (unsigned i = 0; i < URL_SCHEMES; i++) {
 		size_t n = strlen(schemes[i].name);
@@ -94,7 +94,7 @@ scheme_read(struct url *u, struct reading *r)
 }
 
 static int
-path_read(struct url *u, struct reading *r)
+path_read(struct url *u, struct url_parser *r)
 {
 	char *slash = strchr(r->left, '/');
 
@@ -112,7 +112,7 @@ path_read(struct url *u, struct reading *r)
 }
 
 static int
-device_read(struct url *u, struct reading *r)
+device_read(struct url *u, struct url_parser *r)
 {
 	char *at = strchr(r->left, '@');
 
@@ -128,7 +128,7 @@ device_read(struct url *u, struct reading *r)
 }
 
 static int
-ports_read(struct url *u, struct reading *r)
+ports_read(struct url *u, struct url_parser *r)
 {
 	char *bracket = strrchr(r->left, ']');
 	char *colon = strrchr(bracket ? bracket : r->left, ':');
@@ -151,7 +151,7 @@ ports_read(struct url *u, struct reading *r)
 }
 
 static int
-groups_read(struct url *u, struct reading *r)
+groups_read(struct url *u, struct url_parser *r)
 {
 	char *plus = strchr(r->left, '+');
 	uint32_t more = 0;
@@ -171,7 +171,7 @@ groups_read(struct url *u, struct reading *r)
 }
 
 static int
-host_read(struct url *u, struct reading *r)
+host_read(struct url *u, struct url_parser *r)
 {
 	size_t n = strlen(r->left);
 	char *host = r->left;
@@ -199,11 +199,11 @@ host_read(struct url *u, struct reading *r)
 int
 url_read(struct url *u, const char *text, char *why, uint32_t why_bytes)
 {
-	struct reading r = { .text = text,
-			     .example = "udp://10.0.0.7:46227 or "
-					"tcp://[fd00::7]:2631",
-			     .why = why,
-			     .why_bytes = why_bytes };
+	struct url_parser r = { .text = text,
+				.example = "udp://10.0.0.7:46227 or "
+					   "tcp://[fd00::7]:2631",
+				.why = why,
+				.why_bytes = why_bytes };
 	int err;
 
 	*u = (struct url){ 0 };

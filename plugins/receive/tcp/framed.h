@@ -147,7 +147,7 @@ struct framed_receiver {
 	struct peer *peer; /* one for each line; the caller's */
 	struct framed_line *line;
 	unsigned lines;
-	struct transfer transfer;
+	struct transfer_in transfer;
 	uint32_t packet_bytes;
 	uint8_t secret[1024];
 	uint32_t secret_bytes; /* 0: no secret, every sender is accepted */

@@ -29,7 +29,7 @@
 #include "framed.h"
 #include "receive/packet.h"
 
-struct tcp_options {
+struct tcp_receive_options {
 	struct peers_options peers; /* must be first: door.h */
 	const char *frames;
 };
@@ -37,35 +37,36 @@ struct tcp_options {
 static const struct option_key table[] = {
 	{ .name = "listen",
 	  .type = OPTION_TEXTS,
-	  .offset = offsetof(struct tcp_options, peers.door.listen),
+	  .offset = offsetof(struct tcp_receive_options, peers.door.listen),
 	  .help = "addresses to listen on: \"0.0.0.0:2630\", \"[::]:2630\"; "
 		  "\"eth2@0.0.0.0:2630\" through one interface" },
 	{ .name = "allow",
 	  .type = OPTION_TEXTS,
-	  .offset = offsetof(struct tcp_options, peers.door.allow),
+	  .offset = offsetof(struct tcp_receive_options, peers.door.allow),
 	  .help = "networks whose connections are taken: \"10.0.0.0/8\"; "
 		  "none: everyone's" },
 	{ .name = "socket_buffer",
 	  .type = OPTION_BYTES,
-	  .offset = offsetof(struct tcp_options, peers.door.socket_buffer),
+	  .offset =
+	      offsetof(struct tcp_receive_options, peers.door.socket_buffer),
 	  .max = 1u << 30,
 	  .help = "kernel memory for bytes that wait, per connection; none: "
 		  "as the kernel thinks best" },
 	{ .name = "frames",
 	  .type = OPTION_CHOICE,
-	  .offset = offsetof(struct tcp_options, frames),
+	  .offset = offsetof(struct tcp_receive_options, frames),
 	  .choices = "plain|spt1",
 	  .fallback = "plain",
 	  .help = "what the bytes are: packets and nothing else, or spate's "
 		  "own frames" },
 	{ .name = "secret_file",
 	  .type = OPTION_TEXT,
-	  .offset = offsetof(struct tcp_options, peers.secret_file),
+	  .offset = offsetof(struct tcp_receive_options, peers.secret_file),
 	  .help = "a file with a secret that senders have to know; only with "
 		  "spt1; none: everyone's" },
 	{ .name = "connections",
 	  .type = OPTION_COUNT,
-	  .offset = offsetof(struct tcp_options, peers.connections),
+	  .offset = offsetof(struct tcp_receive_options, peers.connections),
 	  .fallback = "1",
 	  .min = 1,
 	  .max = WIRE_CONNECTIONS,
@@ -73,14 +74,14 @@ static const struct option_key table[] = {
 		  "one only with spt1" },
 	{ .name = "stall",
 	  .type = OPTION_SPAN,
-	  .offset = offsetof(struct tcp_options, peers.stall),
+	  .offset = offsetof(struct tcp_receive_options, peers.stall),
 	  .fallback = "30s",
 	  .help = "cut off who has been silent for so long; 0: never" },
 	{ .name = NULL },
 };
 
 static bool
-wants_frames(const struct tcp_options *o)
+wants_frames(const struct tcp_receive_options *o)
 {
 	return strcmp(o->frames, "spt1") == 0;
 }
@@ -89,7 +90,7 @@ static int
 tcp_plan(const void *options, struct receive_plan *plan, char *why,
 	 uint32_t why_bytes)
 {
-	const struct tcp_options *o = options;
+	const struct tcp_receive_options *o = options;
 
 	plan->subs = plan->threads = 1;
 	plan->sequence = wants_frames(o);
@@ -387,7 +388,7 @@ bytes_tick(struct receive_state *s, int64_t ns)
 static int
 frames_make(struct receive_state *s, const struct receive_args *args)
 {
-	const struct tcp_options *o = args->options;
+	const struct tcp_receive_options *o = args->options;
 	int err = framed_make(&s->framed, &s->peers.door, s->peers.peer,
 			      s->peers.n, args);
 
@@ -457,7 +458,7 @@ SPATE_PLUGIN const struct receive_ops spate_receive = {
 		  .name = "tcp",
 		  .help = "bytes or frames from TCP connections",
 		  .options = table,
-		  .options_bytes = sizeof(struct tcp_options) },
+		  .options_bytes = sizeof(struct tcp_receive_options) },
 	.open = tcp_open,
 	.sources = peers_sources,
 	.fd = peers_fd,

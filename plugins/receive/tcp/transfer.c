@@ -122,13 +122,13 @@ told_rise(struct told *t, uint64_t low)
 #define STRETCH (UINT64_C(1) << 48)
 
 int
-transfer_make(struct transfer *t, const struct transfer_args *args)
+transfer_make(struct transfer_in *t, const struct transfer_args *args)
 {
-	*t = (struct transfer){ .seats = args->seats,
-				.packet_bytes = args->packet_bytes,
-				.reach = args->reach,
-				.stride = STRETCH,
-				.run = UINT64_MAX };
+	*t = (struct transfer_in){ .seats = args->seats,
+				   .packet_bytes = args->packet_bytes,
+				   .reach = args->reach,
+				   .stride = STRETCH,
+				   .run = UINT64_MAX };
 	if (args->parts)
 		t->stride -= t->stride % args->parts;
 	t->seat = calloc(t->seats, sizeof *t->seat);
@@ -136,13 +136,13 @@ transfer_make(struct transfer *t, const struct transfer_args *args)
 }
 
 void
-transfer_free(struct transfer *t)
+transfer_free(struct transfer_in *t)
 {
 	free(t->seat);
 }
 
 static bool
-is_taken(const struct transfer *t)
+is_taken(const struct transfer_in *t)
 {
 	bool taken = false;
 
@@ -153,13 +153,13 @@ is_taken(const struct transfer *t)
 
 /* Returns the position at which run 0 of the transfer begins. */
 static uint64_t
-beginning(const struct transfer *t)
+beginning(const struct transfer_in *t)
 {
 	return (t->base & 0xffff) * t->stride;
 }
 
 static const char *
-refuse(const struct transfer *t, const struct transfer_hello *h,
+refuse(const struct transfer_in *t, const struct transfer_hello *h,
        const char **code)
 {
 	*code = "size";
@@ -187,7 +187,7 @@ refuse(const struct transfer *t, const struct transfer_hello *h,
  * and has new connections.
  */
 static void
-transfer_begin(struct transfer *t, const struct transfer_hello *h)
+transfer_begin(struct transfer_in *t, const struct transfer_hello *h)
 {
 	if (h->wire.transfer != t->id) {
 		t->base = t->above;
@@ -202,7 +202,8 @@ transfer_begin(struct transfer *t, const struct transfer_hello *h)
 }
 
 struct transfer_answer
-transfer_join(struct transfer *t, unsigned seat, const struct transfer_hello *h)
+transfer_join(struct transfer_in *t, unsigned seat,
+	      const struct transfer_hello *h)
 {
 	unsigned number = h->wire.connection;
 	struct transfer_answer a = { .gone = -1 };
@@ -226,13 +227,13 @@ transfer_join(struct transfer *t, unsigned seat, const struct transfer_hello *h)
 }
 
 void
-transfer_leave(struct transfer *t, unsigned seat)
+transfer_leave(struct transfer_in *t, unsigned seat)
 {
 	t->seat[seat].state = SEAT_FREE;
 }
 
 uint64_t
-transfer_at(struct transfer *t, const struct wire_frame *f)
+transfer_at(struct transfer_in *t, const struct wire_frame *f)
 {
 	uint64_t run = t->base + f->run;
 
@@ -246,7 +247,7 @@ transfer_at(struct transfer *t, const struct wire_frame *f)
  * others.
  */
 static bool
-is_gathering(const struct transfer *t)
+is_gathering(const struct transfer_in *t)
 {
 	return t->age < TRANSFER_PATIENCE && t->met < t->connections;
 }
@@ -256,7 +257,7 @@ is_gathering(const struct transfer *t)
  * connections: nothing is missing below it.
  */
 static void
-place_set(struct transfer *t, unsigned number, uint64_t at)
+place_set(struct transfer_in *t, unsigned number, uint64_t at)
 {
 	uint64_t low = at;
 
@@ -271,7 +272,7 @@ place_set(struct transfer *t, unsigned number, uint64_t at)
 }
 
 bool
-transfer_stand(struct transfer *t, unsigned seat, uint64_t at, bool ready)
+transfer_stand(struct transfer_in *t, unsigned seat, uint64_t at, bool ready)
 {
 	struct transfer_seat *s = &t->seat[seat];
 
@@ -285,7 +286,7 @@ transfer_stand(struct transfer *t, unsigned seat, uint64_t at, bool ready)
 }
 
 void
-transfer_have(const struct transfer *t, uint64_t *run, uint64_t *first)
+transfer_have(const struct transfer_in *t, uint64_t *run, uint64_t *first)
 {
 	*run = (t->told.low / t->stride - t->base) & 0xffff;
 	*first = t->told.low % t->stride;
@@ -308,7 +309,7 @@ is_awaited(const struct transfer_seat *s)
  * UINT64_MAX if a position is not known.
  */
 static uint64_t
-lead_of(const struct transfer *t, unsigned seat)
+lead_of(const struct transfer_in *t, unsigned seat)
 {
 	const struct transfer_seat *me = &t->seat[seat];
 	uint64_t lead = 0;
@@ -328,7 +329,7 @@ lead_of(const struct transfer *t, unsigned seat)
 }
 
 unsigned
-transfer_may(struct transfer *t, unsigned seat, unsigned n)
+transfer_may(struct transfer_in *t, unsigned seat, unsigned n)
 {
 	uint64_t run = t->seat[seat].at / t->stride;
 	uint64_t lead, reach = run == t->run ? t->reach : 1;
@@ -355,7 +356,7 @@ transfer_may(struct transfer *t, unsigned seat, unsigned n)
 }
 
 void
-transfer_tick(struct transfer *t, int64_t ns)
+transfer_tick(struct transfer_in *t, int64_t ns)
 {
 	t->age += ns;
 	for (unsigned i = 0; i < t->seats; i++)

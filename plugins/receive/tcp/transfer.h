@@ -95,7 +95,7 @@ struct transfer_seat {
 	int64_t quiet; /* ns since it brought something */
 };
 
-struct transfer {
+struct transfer_in {
 	struct transfer_seat *seat;
 	unsigned seats;
 	uint32_t packet_bytes;
@@ -127,8 +127,8 @@ struct transfer_args {
 };
 
 /* Makes an empty transfer.  Returns 0 or -ENOMEM. */
-int transfer_make(struct transfer *t, const struct transfer_args *args);
-void transfer_free(struct transfer *t);
+int transfer_make(struct transfer_in *t, const struct transfer_args *args);
+void transfer_free(struct transfer_in *t);
 
 struct transfer_hello {
 	struct wire_hello wire;
@@ -148,40 +148,41 @@ struct transfer_answer {
 };
 
 /* Adds a connection whose HELLO has come. */
-struct transfer_answer transfer_join(struct transfer *t, unsigned seat,
+struct transfer_answer transfer_join(struct transfer_in *t, unsigned seat,
 				     const struct transfer_hello *h);
 
 /* Frees a seat whose connection was closed. */
-void transfer_leave(struct transfer *t, unsigned seat);
+void transfer_leave(struct transfer_in *t, unsigned seat);
 
 /* Returns the position at which a DATA or END frame begins. */
-uint64_t transfer_at(struct transfer *t, const struct wire_frame *f);
+uint64_t transfer_at(struct transfer_in *t, const struct wire_frame *f);
 
 /*
  * Moves a seat to a position; `ready`: that packet is here.  Returns false if
  * that would be a step back.
  */
-bool transfer_stand(struct transfer *t, unsigned seat, uint64_t at, bool ready);
+bool transfer_stand(struct transfer_in *t, unsigned seat, uint64_t at,
+		    bool ready);
 
 /*
  * Returns the run and sequence from which on packets are wanted; both 0: all.
  */
-void transfer_have(const struct transfer *t, uint64_t *run, uint64_t *first);
+void transfer_have(const struct transfer_in *t, uint64_t *run, uint64_t *first);
 
 /*
  * Returns how many of the next n packets of a seat may be handed over now; the
  * caller hands them over.
  */
-unsigned transfer_may(struct transfer *t, unsigned seat, unsigned n);
+unsigned transfer_may(struct transfer_in *t, unsigned seat, unsigned n);
 
 /* Notes that bytes came on a seat. */
 static inline void
-transfer_heard(struct transfer *t, unsigned seat)
+transfer_heard(struct transfer_in *t, unsigned seat)
 {
 	t->seat[seat].quiet = 0;
 }
 
 /* Adds `ns` to the age of the transfer and to the silence of each seat. */
-void transfer_tick(struct transfer *t, int64_t ns);
+void transfer_tick(struct transfer_in *t, int64_t ns);
 
 #endif

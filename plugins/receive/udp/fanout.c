@@ -35,7 +35,7 @@
 enum { RINGS_MOST = 64 };
 enum { KEEPER_BUFFER = 4096, NICS_MOST = 16 };
 
-struct options {
+struct fanout_options {
 	struct sockets_options sockets; /* must be first: sockets.h */
 	uint32_t rings;
 	uint64_t ring;
@@ -91,8 +91,8 @@ entry_check(const struct address *all, unsigned i, char *why,
 }
 
 static int
-entries_make(struct address **address, const struct options *o, char *why,
-	     uint32_t why_bytes)
+entries_make(struct address **address, const struct fanout_options *o,
+	     char *why, uint32_t why_bytes)
 {
 	if (o->sockets.listen.n <= NICS_MOST)
 		return addresses_make(address, &o->sockets.listen, entry_check,
@@ -105,7 +105,7 @@ entries_make(struct address **address, const struct options *o, char *why,
 }
 
 static int
-rings_plan(const struct options *o, struct receive_plan *plan, char *why,
+rings_plan(const struct fanout_options *o, struct receive_plan *plan, char *why,
 	   uint32_t why_bytes)
 {
 	struct address *address = NULL;
@@ -138,7 +138,7 @@ port_keep(struct rings *s, unsigned i, const struct receive_args *args)
 }
 
 static int
-entry_open(struct rings *s, unsigned i, const struct options *o,
+entry_open(struct rings *s, unsigned i, const struct fanout_options *o,
 	   const struct receive_args *args)
 {
 	struct ring_args ring = { .address = &s->address[i],
@@ -157,7 +157,7 @@ entry_open(struct rings *s, unsigned i, const struct options *o,
 }
 
 static int
-entries_open(struct rings *s, const struct options *o,
+entries_open(struct rings *s, const struct fanout_options *o,
 	     const struct receive_args *args)
 {
 	unsigned n = o->sockets.listen.n;
@@ -206,7 +206,7 @@ rings_close(struct receive_state *state)
 static int
 rings_open(struct receive_state **state, const struct receive_args *args)
 {
-	const struct options *o = args->options;
+	const struct fanout_options *o = args->options;
 	struct rings *s = calloc(1, sizeof *s);
 	int err;
 
@@ -309,14 +309,14 @@ static const struct option_key table[] = {
 	{ .name = "rings",
 	  .type = OPTION_COUNT,
 	  .fallback = "0",
-	  .offset = offsetof(struct options, rings),
+	  .offset = offsetof(struct fanout_options, rings),
 	  .max = RINGS_MOST,
 	  .help = "threads that share the packets of one interface, each "
 		  "with a packet ring; 0: sockets, and one thread" },
 	{ .name = "ring",
 	  .type = OPTION_BYTES,
 	  .fallback = "32M",
-	  .offset = offsetof(struct options, ring),
+	  .offset = offsetof(struct fanout_options, ring),
 	  .min = RING_LEAST,
 	  .max = 1u << 30,
 	  .help = "kernel memory for packets that wait, per ring" },
@@ -327,7 +327,7 @@ static int
 fanout_plan(const void *options, struct receive_plan *plan, char *why,
 	    uint32_t why_bytes)
 {
-	const struct options *o = options;
+	const struct fanout_options *o = options;
 
 	if (!o->rings)
 		return sockets_plan(options, plan, why, why_bytes);
@@ -341,7 +341,7 @@ fanout_plan(const void *options, struct receive_plan *plan, char *why,
 static int
 fanout_open(struct receive_state **state, const struct receive_args *args)
 {
-	const struct options *o = args->options;
+	const struct fanout_options *o = args->options;
 	struct receive_state *s = calloc(1, sizeof *s);
 	int err;
 
@@ -402,7 +402,7 @@ SPATE_PLUGIN const struct receive_ops spate_receive = {
 		  .help = "one stream over several interfaces, or one by "
 			  "several threads",
 		  .options = table,
-		  .options_bytes = sizeof(struct options) },
+		  .options_bytes = sizeof(struct fanout_options) },
 	.open = fanout_open,
 	.sources = fanout_sources,
 	.fd = fanout_fd,

@@ -21,7 +21,7 @@
 #include "framed.h"
 #include "net/url.h"
 
-struct tcp_options {
+struct tcp_send_options {
 	int64_t vanish;
 	uint64_t socket_buffer, frame;
 	const char *zerocopy;
@@ -30,27 +30,27 @@ struct tcp_options {
 static const struct option_key table[] = {
 	{ .name = "vanish",
 	  .type = OPTION_SPAN,
-	  .offset = offsetof(struct tcp_options, vanish),
+	  .offset = offsetof(struct tcp_send_options, vanish),
 	  .fallback = "20s",
 	  .min = NS_SECOND,
 	  .max = INT64_C(3600000000000),
 	  .help = "a peer that answers nothing for so long is gone" },
 	{ .name = "socket_buffer",
 	  .type = OPTION_BYTES,
-	  .offset = offsetof(struct tcp_options, socket_buffer),
+	  .offset = offsetof(struct tcp_send_options, socket_buffer),
 	  .max = 1u << 30,
 	  .help = "kernel memory for bytes on their way, per connection; "
 		  "none: as the kernel thinks best" },
 	{ .name = "frame",
 	  .type = OPTION_BYTES,
-	  .offset = offsetof(struct tcp_options, frame),
+	  .offset = offsetof(struct tcp_send_options, frame),
 	  .fallback = "128K",
 	  .min = 4096,
 	  .max = WIRE_PAYLOAD_MOST,
 	  .help = "bytes of a frame; small enough to stay in the cache" },
 	{ .name = "zerocopy",
 	  .type = OPTION_CHOICE,
-	  .offset = offsetof(struct tcp_options, zerocopy),
+	  .offset = offsetof(struct tcp_send_options, zerocopy),
 	  .choices = "auto|never|always",
 	  .fallback = "auto",
 	  .help = "have the kernel send plain bytes of recordings on disks "
@@ -59,7 +59,7 @@ static const struct option_key table[] = {
 };
 
 static enum zerocopy_mode
-mode_of(const struct tcp_options *o)
+mode_of(const struct tcp_send_options *o)
 {
 	return strcmp(o->zerocopy, "never") == 0  ? ZEROCOPY_NEVER
 	       : strcmp(o->zerocopy, "auto") == 0 ? ZEROCOPY_AUTO
@@ -301,7 +301,7 @@ tcp_check(const struct send_args *args)
 static int
 tcp_open(struct send_state **state, const struct send_args *args)
 {
-	const struct tcp_options *o = args->options;
+	const struct tcp_send_options *o = args->options;
 	const struct framed_options framed = { .frame = o->frame };
 	struct line_args to = { .vanish = o->vanish,
 				.buffer = o->socket_buffer };
@@ -383,7 +383,7 @@ SPATE_PLUGIN const struct send_ops spate_send = {
 		  .name = "tcp",
 		  .help = "frames over TCP connections, or bytes over one",
 		  .options = table,
-		  .options_bytes = sizeof(struct tcp_options),
+		  .options_bytes = sizeof(struct tcp_send_options),
 		  .flags = SEND_BLOCKS | SEND_BARE },
 	.check = tcp_check,
 	.open = tcp_open,
