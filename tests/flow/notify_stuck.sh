@@ -59,4 +59,4 @@ exec 9>&-
 wait "$holder"
 wait_for 30 more_signs "$n"
 spated_stop
-same "lines about it" "$(grep -c 'does not get on' "$log")" 1
+same "lines about it" "$(grep -c 'stands still' "$log")" 1

@@ -46,7 +46,7 @@ spate stop far >"$work/out"
 same "said" "$(cat "$work/out")" "far was cancelled before it began"
 spate stop near >/dev/null
 same "near" "$(state near)" cancelled
-refused "nothing of the name" spate stop near
+refused "nothing named" spate stop near
 same "left of it" "$(find "${disks[@]}" -mindepth 1)" ""
 
 "$SPATE" --socket "$socket" record gone --stream s --at +1h --wait \
