@@ -315,15 +315,6 @@ share_opened(void *arg)
 		s->changed(s->arg);
 }
 
-/* Takes a block of a part that waits; receiver threads. */
-static void
-block_wait(void *arg, struct block *b)
-{
-	const struct recording_input_part *part = arg;
-
-	backlog_put(part->backlog, b, clock_steady());
-}
-
 static int
 part_wait(struct recording_input *s, struct recording_input_part *part,
 	  int64_t keep)
@@ -363,8 +354,8 @@ place_of(struct recording_input *s, unsigned k, unsigned i)
 					.arg = part->out.arg };
 
 	if (part->backlog) {
-		place.out = block_wait;
-		place.arg = part;
+		place.out = backlog_take;
+		place.arg = part->backlog;
 	}
 	if (stream->split)
 		place.shape = &s->in->own[i];

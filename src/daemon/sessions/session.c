@@ -178,19 +178,6 @@ no_memory(struct fault *fault)
 	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 }
 
-/* Takes a finished block of a part; see recording_input_out for the threads.
- * `sub` tells parts apart only in the memory they share: in its recording a
- * part is substream 0. */
-static void
-block_out(void *arg, struct block *b)
-{
-	struct session *s = arg;
-
-	if (s->stream->split)
-		b->sub = 0;
-	output_put(s->output, b);
-}
-
 static void
 changed(void *arg)
 {
@@ -367,8 +354,8 @@ sessions_make(struct session **list, const struct session_host *host,
 		s->next = *list;
 		*list = s;
 		from.waits = s->state == SESSION_ARMED;
-		out[i] = (struct recording_input_out){ block_out, s };
 		err = session_make(s, args->resume, fault);
+		out[i] = (struct recording_input_out){ output_put, s->output };
 	}
 	if (err)
 		return err;

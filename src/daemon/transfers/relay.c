@@ -25,13 +25,6 @@ no_memory(struct fault *fault)
 	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 }
 
-/* Called by receiver threads. */
-static void
-block_out(void *arg, struct block *b)
-{
-	source_relay_put(arg, b);
-}
-
 static void
 changed(void *arg)
 {
@@ -130,7 +123,7 @@ subscriber_make_of(struct relay *r, const struct relay_args *a,
 		.changed = changed,
 		.arg = (void *)r->host,
 	};
-	struct recording_input_out out = { block_out, r->source };
+	struct recording_input_out out = { source_relay_put, r->source };
 
 	return recording_input_feed(r->input, &from, &out) < 0
 		   ? no_memory(fault)

@@ -692,8 +692,14 @@ number(struct output *o, struct block *b)
 }
 
 void
-output_put(struct output *o, struct block *b)
+output_put(void *output, struct block *b)
 {
+	struct output *o = output;
+
+	/* The parts of a split stream are substreams in the memory that they
+	 * share, and each is a recording of its own. */
+	if (o->subs == 1)
+		b->sub = 0;
 	b->session = o;
 	pthread_mutex_lock(&o->lock);
 	if (o->learning)

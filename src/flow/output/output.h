@@ -230,8 +230,9 @@ void output_hold(struct output *o);
 void output_drop(struct output *o);
 
 /* Numbers a CLOSED block and queues it for the disks; takes the block over.  A
- * block that the queue refuses is counted as lost.  Any receiver. */
-void output_put(struct output *o, struct block *b);
+ * block that the queue refuses is counted as lost.  Any receiver; `output` is a
+ * struct output, as place_args::out wants it. */
+void output_put(void *output, struct block *b);
 
 /* Fills every missing packet of a CLOSED block, takes its checksums and makes
  * it SEALED.  Does nothing to a SEALED block.  The writer that owns it. */

@@ -21,6 +21,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
+
 enum { ROOM = 2 }; /* blocks that a substream must be able to take */
 
 enum backlog_state { WAITING, HELD, OPEN, DROPPED };
@@ -169,6 +171,12 @@ backlog_put(struct backlog *l, struct block *b, int64_t now)
 	old_go(l, now);
 	room_make(l, sub);
 	pthread_mutex_unlock(&l->lock);
+}
+
+void
+backlog_take(void *backlog, struct block *b)
+{
+	backlog_put(backlog, b, clock_steady());
 }
 
 void

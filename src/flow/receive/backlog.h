@@ -52,6 +52,8 @@ void backlog_free(struct backlog *backlog);
 
 /* Takes over a CLOSED block.  now: steady ns. */
 void backlog_put(struct backlog *backlog, struct block *b, int64_t now);
+/* The same now, as place_args::out wants it; `backlog` is a struct backlog. */
+void backlog_take(void *backlog, struct block *b);
 
 /* Returns blocks that are too old; call it about every tenth of a second. */
 void backlog_age(struct backlog *backlog, int64_t now);

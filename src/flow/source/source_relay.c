@@ -126,8 +126,9 @@ put(struct source_relay *r, struct block *b)
 }
 
 void
-source_relay_put(struct source_relay *r, struct block *b)
+source_relay_put(void *relay, struct block *b)
 {
+	struct source_relay *r = relay;
 	bool closed;
 
 	b->session = r;

@@ -43,8 +43,9 @@ int source_relay_make(struct source_relay **relay,
 struct source *source_relay_source(struct source_relay *r);
 
 /* Takes a CLOSED block over.  If the source is closed, the block is freed and
- * its packets count as unsent.  Any receiver. */
-void source_relay_put(struct source_relay *r, struct block *b);
+ * its packets count as unsent.  Any receiver; `relay` is a struct source_relay,
+ * as place_args::out wants it. */
+void source_relay_put(void *relay, struct block *b);
 
 /* Declares that nothing more will be put: the source ends when the waiting
  * blocks are sent. */
