@@ -9,8 +9,9 @@
  *
  *   cubes.c       slots of the window and the heaps that have them, times that
  *                 become known, where the next pieces should land
- *   cubes_head.c  reads the items of a packet: the bytes to store, the time, what
- *                 is kept beside the data; keeps packets until these are known
+ *   cubes_head.c  reads the items of a packet: the bytes to store, the time,
+ *                 what is kept beside the data; keeps packets until these are
+ *                 known
  *   cubes_run.c   decides when a run begins
  */
 

@@ -10,7 +10,8 @@
  * are stored depends on the stream's shape:
  *
  *   row    heaps lie one after the other as they come, in two open blocks
- *          (row_block.h); a block closes when it is full and its heaps are finished
+ *          (row_block.h); a block closes when it is full and its heaps are
+ *          finished
  *   cube   a slot holds one item of a heap; the heap's count (the number that
  *          its sender gave it) or time decides which slot, in the two open
  *          blocks of a window (window.h)

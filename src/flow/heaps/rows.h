@@ -7,8 +7,8 @@
 /*
  * Functions that the parts of a row share.
  *
- *   rows.c      blocks, the heaps in them with their memory and items, and where
- *               the next pieces should land
+ *   rows.c      blocks, the heaps in them with their memory and items, and
+ *               where the next pieces should land
  *   rows_run.c  decides when a run begins
  */
 

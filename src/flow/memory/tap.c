@@ -5,7 +5,7 @@
  *
  *   receiver   block_pool_take: a block that is wanted and few are left
  *                 |                                  +-> lent_blocks_revoke
- *   writer     output_seal --> lent_blocks_offer ----> [ lent: at most a quarter ]
+ *   writer     output_seal --> lent_blocks_offer -> [ lent: at most a quarter ]
  *                 |                                  ^ tap_take, tap_put
  *              writes it, drops it                   sender's thread
  *
