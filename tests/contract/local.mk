@@ -1,6 +1,31 @@
 # One harness per kind of plugin, run over every plugin that was built.
 if HAVE_CHECK
 
+# Those that take longest begin first.
+check_PROGRAMS += tests/contract/test_receive_sizes
+TESTS += tests/contract/test_receive_sizes
+tests_contract_test_receive_sizes_SOURCES = %D%/test_receive_sizes.c %D%/receive_bench.h
+tests_contract_test_receive_sizes_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_receive_sizes_LDADD = $(BASE_LIBS) $(SUITE_LIBS)
+
+if HAVE_UCX
+check_PROGRAMS += tests/contract/test_send_ucx
+TESTS += tests/contract/test_send_ucx
+tests_contract_test_send_ucx_SOURCES = %D%/test_send_ucx.c \
+	%D%/send_tcp_bench.h %D%/send_tcp_turns.h \
+	%D%/spt1_bench.h %D%/tcp_bench.h %D%/receive_bench.h
+tests_contract_test_send_ucx_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_send_ucx_LDADD = $(BASE_LIBS) $(SUITE_LIBS)
+
+check_PROGRAMS += tests/contract/test_receive_ucx_bad
+TESTS += tests/contract/test_receive_ucx_bad
+tests_contract_test_receive_ucx_bad_SOURCES = %D%/test_receive_ucx_bad.c \
+	plugins/ucx/worker.c plugins/ucx/worker.h \
+	%D%/spt1_bench.h %D%/tcp_bench.h %D%/receive_bench.h
+tests_contract_test_receive_ucx_bad_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_receive_ucx_bad_LDADD = $(BASE_LIBS) $(SUITE_LIBS)
+endif
+
 check_PROGRAMS += tests/contract/test_format
 TESTS += tests/contract/test_format
 tests_contract_test_format_SOURCES = %D%/test_format.c %D%/formats.h
@@ -25,12 +50,6 @@ TESTS += tests/contract/test_receive_gen
 tests_contract_test_receive_gen_SOURCES = %D%/test_receive_gen.c %D%/receive_bench.h
 tests_contract_test_receive_gen_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_contract_test_receive_gen_LDADD = $(BASE_LIBS) $(SUITE_LIBS)
-
-check_PROGRAMS += tests/contract/test_receive_sizes
-TESTS += tests/contract/test_receive_sizes
-tests_contract_test_receive_sizes_SOURCES = %D%/test_receive_sizes.c %D%/receive_bench.h
-tests_contract_test_receive_sizes_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_contract_test_receive_sizes_LDADD = $(BASE_LIBS) $(SUITE_LIBS)
 
 check_PROGRAMS += tests/contract/test_receive_stamps
 TESTS += tests/contract/test_receive_stamps
@@ -108,24 +127,6 @@ tests_contract_test_send_tcp_SOURCES = %D%/test_send_tcp.c \
 	%D%/spt1_bench.h %D%/tcp_bench.h %D%/receive_bench.h
 tests_contract_test_send_tcp_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_contract_test_send_tcp_LDADD = $(BASE_LIBS) $(SUITE_LIBS)
-
-if HAVE_UCX
-check_PROGRAMS += tests/contract/test_send_ucx
-TESTS += tests/contract/test_send_ucx
-tests_contract_test_send_ucx_SOURCES = %D%/test_send_ucx.c \
-	%D%/send_tcp_bench.h %D%/send_tcp_turns.h \
-	%D%/spt1_bench.h %D%/tcp_bench.h %D%/receive_bench.h
-tests_contract_test_send_ucx_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_contract_test_send_ucx_LDADD = $(BASE_LIBS) $(SUITE_LIBS)
-
-check_PROGRAMS += tests/contract/test_receive_ucx_bad
-TESTS += tests/contract/test_receive_ucx_bad
-tests_contract_test_receive_ucx_bad_SOURCES = %D%/test_receive_ucx_bad.c \
-	plugins/ucx/worker.c plugins/ucx/worker.h \
-	%D%/spt1_bench.h %D%/tcp_bench.h %D%/receive_bench.h
-tests_contract_test_receive_ucx_bad_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_contract_test_receive_ucx_bad_LDADD = $(BASE_LIBS) $(SUITE_LIBS)
-endif
 
 check_PROGRAMS += tests/contract/test_send_tcp_bad
 TESTS += tests/contract/test_send_tcp_bad
