@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * The set of open recordings, the thread that each of them has, and how they
+ * are got and put.
+ *
  * The set is a list, because few recordings are open at a time.  A recording
  * that nobody uses any more stays open for some seconds, in case it is opened
  * again.  Idle, it costs what its index takes; its buffers are free for others.

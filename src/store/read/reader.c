@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * A pool of buffers and of threads for each disk, the readers that share it,
+ * and reader_get().
+ *
  * A reader is what a pool knows of one recording: its folders, chunks and
  * pieces.  If pieces are in flight when the reader is closed, the disks'
  * threads own them and the reader; the last one frees it.

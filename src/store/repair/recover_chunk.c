@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A chunk without a record is nothing but slots, so its record is made from
- * their contents.
+ * Makes the record of a chunk that no index names: where it belongs, and what
+ * it holds.  A chunk without a record is nothing but slots, so its record is
+ * made from their contents.
  *
  * present   The writer fills every slot before writing, so a slot is missing
  *           if it is fill (its data is the pattern throughout), or if it was

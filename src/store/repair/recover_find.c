@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Takes stock before anything is rebuilt: cuts what is behind the last good
- * record of each index, counts the chunks that indexes name, and lists those
- * that they do not name.
+ * record of each index and of the checksums, leaves one chunk of each number,
+ * counts the chunks that indexes name, and lists those that they do not name.
  */
 #include <dirent.h>
 #include <errno.h>

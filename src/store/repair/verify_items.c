@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Turns items into findings: by kind, and on each disk in the order of its
+ * Keeps items, and turns them into findings: by kind, and on each disk in the order of its
  * blocks.  Adjacent items of a kind become one finding: quanta of a chunk that
  * follow each other, and chunks of a disk that are wrong from end to end.
  *

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * A recording's folder on one disk: created, filled, made durable, closed.
+ *
  * All files are opened relative to the descriptor of the recording's own
  * folder.  So if a disk is mounted elsewhere or a folder is moved while
  * recording, nothing is written to a wrong place.
