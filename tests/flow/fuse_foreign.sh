@@ -127,7 +127,7 @@ same "bytes of four threads" "$(stat -c %s "$work/threads")" \
 	            bad += 1
 	    assert bad, path
 END
-within "lines about threads" 1 "$(grep -c "another thread" "$fuse_log")" 50
+within "lines about threads" 1 "$(grep -c "other threads" "$fuse_log")" 50
 [ "$(grep -c "their names" "$fuse_log")" -le 1 ] ||
 	fail "names that are not shown fill the log"
 fuse_stop "$at"
