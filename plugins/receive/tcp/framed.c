@@ -355,7 +355,7 @@ challenge(struct framed_receiver *f, unsigned source)
 	inlet_next(&l->inlet);
 }
 
-/* Handle a HELLO or a PROOF that is whole (framed_greet.c). */
+/* Handles a HELLO that is whole. */
 static void
 framed_greet(struct framed_receiver *f, unsigned source)
 {

@@ -127,7 +127,7 @@ struct framed_beside {
 			    uint32_t *bytes);
 	void (*leave)(void *arg, unsigned source);
 	/*
-	 * Looks for the payload of the line's first frame (inlet.h), after the
+	 * Looks for the payload of the line's first frame (struct inlet), after the
 	 * core has placed its pairs.  Returns NULL, or what is wrong.
 	 */
 	const char *(*look)(void *arg, unsigned source,
