@@ -1,56 +1,68 @@
 noinst_LIBRARIES += libdaemon.a
 libdaemon_a_SOURCES = \
-	%D%/schedule/admission.c %D%/schedule/admission.h \
-	%D%/disks/housekeeping.c %D%/disks/housekeeping.h \
-	%D%/sessions/receivers.c %D%/sessions/receivers.h \
 	%D%/loop/fds.c %D%/loop/fds.h \
-	%D%/disks/disk_set.c %D%/disks/disk_set.h \
-	%D%/main/daemon.c %D%/main/daemon.h %D%/requests/daemon.h %D%/sessions/recorder.h \
-	%D%/schedule/forecast.c %D%/schedule/forecast_sum.c \
-	%D%/schedule/forecast.h %D%/schedule/forecast_priv.h \
-	%D%/transfers/inbox.c %D%/transfers/inbox.h \
-	%D%/disks/catalogue_thread.c %D%/disks/catalogue_thread.h \
-	%D%/sessions/kernel.c %D%/sessions/kernel.h \
 	%D%/loop/listener.c %D%/loop/listener.h \
-	%D%/sessions/mapping.c %D%/sessions/mapping.h \
+	%D%/loop/server.c %D%/loop/server.h \
 	%D%/conf/node.c %D%/conf/node.h \
-	%D%/requests/notify.h \
-	%D%/sessions/order.c %D%/sessions/order.h \
-	%D%/sessions/probe.c %D%/sessions/probe.h \
-	%D%/transfers/relay.c %D%/transfers/relay.h \
-	%D%/sessions/stream_input.c %D%/sessions/stream_input.h \
-	%D%/requests/reload.c \
-	%D%/sessions/report.c %D%/sessions/report.h \
-	%D%/schedule/scan.c %D%/schedule/scan.h \
-	%D%/schedule/schedule.c %D%/schedule/schedule_folder.c \
-	%D%/schedule/schedule_state.c %D%/schedule/schedule_step.c \
-	%D%/schedule/schedule.h %D%/schedule/schedule_priv.h \
-	%D%/schedule/schedule_host.c %D%/schedule/schedule_host.h \
-	%D%/disks/disk_watch.c %D%/disks/disk_watch.h \
-	%D%/schedule/state_file.c %D%/schedule/state_file.h \
-	%D%/disks/name_lookup.c %D%/disks/name_lookup.h \
-	%D%/loop/server.c \
-	%D%/loop/server.h \
-	%D%/requests/service.c %D%/requests/service.h \
-	%D%/sessions/session.c %D%/sessions/session.h \
-	%D%/conf/setup.c %D%/conf/setup_print.c %D%/conf/setup_reload.c \
+	%D%/conf/setup.c %D%/conf/setup.h \
+	%D%/conf/setup_print.c \
+	%D%/conf/setup_reload.c \
 	%D%/conf/setup_send.c %D%/conf/setup_send.h \
-	%D%/conf/setup.h \
 	%D%/conf/stream.c %D%/conf/stream.h \
-	%D%/transfers/transfer.c %D%/transfers/transfer_check.c %D%/transfers/transfer_order.c \
-	%D%/transfers/transfer_run.c %D%/transfers/transfer.h \
-	%D%/sessions/recording_input.c %D%/sessions/recording_input.h \
 	%D%/conf/stream_plan.c \
 	%D%/conf/stream_vary.c %D%/conf/stream_vary.h \
-	%D%/requests/verbs.c %D%/requests/verbs_disks.c \
-	%D%/requests/verbs_schedule.c %D%/requests/verbs_send.c %D%/requests/verbs.h \
-	%D%/vsi/vsi.c %D%/vsi/vsi_copy.c %D%/vsi/vsi_net.c %D%/vsi/vsi_record.c %D%/vsi/vsi.h \
+	%D%/disks/catalogue_thread.c %D%/disks/catalogue_thread.h \
+	%D%/disks/disk_set.c %D%/disks/disk_set.h \
+	%D%/disks/disk_watch.c %D%/disks/disk_watch.h \
+	%D%/disks/housekeeping.c %D%/disks/housekeeping.h \
+	%D%/disks/name_lookup.c %D%/disks/name_lookup.h \
+	%D%/sessions/kernel.c %D%/sessions/kernel.h \
+	%D%/sessions/mapping.c %D%/sessions/mapping.h \
+	%D%/sessions/order.c %D%/sessions/order.h \
+	%D%/sessions/probe.c %D%/sessions/probe.h \
+	%D%/sessions/receivers.c %D%/sessions/receivers.h \
+	%D%/sessions/recorder.h \
+	%D%/sessions/recording_input.c %D%/sessions/recording_input.h \
+	%D%/sessions/report.c %D%/sessions/report.h \
+	%D%/sessions/session.c %D%/sessions/session.h \
+	%D%/sessions/stream_input.c %D%/sessions/stream_input.h \
+	%D%/transfers/inbox.c %D%/transfers/inbox.h \
+	%D%/transfers/relay.c %D%/transfers/relay.h \
+	%D%/transfers/transfer.c %D%/transfers/transfer.h \
+	%D%/transfers/transfer_check.c \
+	%D%/transfers/transfer_order.c \
+	%D%/transfers/transfer_run.c \
+	%D%/schedule/admission.c %D%/schedule/admission.h \
+	%D%/schedule/forecast.c %D%/schedule/forecast.h \
+	%D%/schedule/forecast_priv.h \
+	%D%/schedule/forecast_sum.c \
+	%D%/schedule/scan.c %D%/schedule/scan.h \
+	%D%/schedule/schedule.c %D%/schedule/schedule.h \
+	%D%/schedule/schedule_folder.c \
+	%D%/schedule/schedule_host.c %D%/schedule/schedule_host.h \
+	%D%/schedule/schedule_priv.h \
+	%D%/schedule/schedule_state.c \
+	%D%/schedule/schedule_step.c \
+	%D%/schedule/state_file.c %D%/schedule/state_file.h \
+	%D%/requests/daemon.h \
+	%D%/requests/notify.h \
+	%D%/requests/reload.c \
+	%D%/requests/service.c %D%/requests/service.h \
+	%D%/requests/verbs.c %D%/requests/verbs.h \
+	%D%/requests/verbs_disks.c \
+	%D%/requests/verbs_schedule.c \
+	%D%/requests/verbs_send.c \
+	%D%/vsi/vsi.c %D%/vsi/vsi.h \
+	%D%/vsi/vsi_copy.c \
 	%D%/vsi/vsi_daemon.c %D%/vsi/vsi_daemon.h \
 	%D%/vsi/vsi_file.c %D%/vsi/vsi_file.h \
 	%D%/vsi/vsi_line.c %D%/vsi/vsi_line.h \
 	%D%/vsi/vsi_mode.c %D%/vsi/vsi_mode.h \
+	%D%/vsi/vsi_net.c \
+	%D%/vsi/vsi_record.c \
 	%D%/vsi/vsi_server.c %D%/vsi/vsi_server.h \
-	%D%/vsi/vsi_streams.c %D%/vsi/vsi_streams.h
+	%D%/vsi/vsi_streams.c %D%/vsi/vsi_streams.h \
+	%D%/main/daemon.c %D%/main/daemon.h
 sbin_PROGRAMS += spated
 spated_SOURCES = %D%/main/main.c
 spated_LDADD = libdaemon.a $(FLOW_LIBS)

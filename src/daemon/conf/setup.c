@@ -5,14 +5,8 @@
  * the memory.  Only what may change while the daemon runs is checked later:
  * whether disks are mounted, and ports free.
  *
- * The disks of the configuration.  A missing disk is no error, because it may
- * be mounted later.  A path that can never be a disk is an error.
- *
- * Reads the group `vsi`: who may order recordings as a Field System does, at
- * which addresses, and of which streams.
- *
- * Reads the group `inbox`: where copies of recordings come in, and from
- * whom.
+ * A missing disk is no error, because it may be mounted later.  A path that can
+ * never be a disk is an error.
  */
 #include "daemon/conf/setup.h"
 

@@ -5,12 +5,10 @@
  *   listen           -> substreams   (asks the receive plugin)
  *   format           -> shape        (asks the format plugin)
  *   split            -> keys: a recording of its own for each
- *   layout, block, payload -> geometry  (stream_plan.c)
+ *   layout, block, payload -> geometry
  *   substreams, keys, disks -> how many blocks of memory
  *
  * Keys that are good alone but contradict each other are found here.
- *
- * Decides if a stream can be recorded in its layout (vbs, mark6, file).
  *
  * In the layouts mark6 and file all blocks on a disk share one file, which
  * other programs can read only if it is one sequence of packets: several

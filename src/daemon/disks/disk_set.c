@@ -8,18 +8,18 @@
  * business, and a disk that was dropped by hand stays dropped until it is taken
  * out.
  *
- * Disks that do not answer, as the event loop sees them; writer_disk.c handles
- * a single one.  This file looks at all disks together: the blocks of a hung
- * disk go to others only when another disk takes blocks, and are given up only
- * when none does and a recording is to end.
+ * A single disk that does not answer is handled in writer_disk.c.  This file
+ * looks at all disks together: the blocks of a hung disk go to others only when
+ * another disk takes blocks, and are given up only when none does and a
+ * recording is to end.
  *
  * While blocks wait and no disk takes any, memory lasts for seconds.  So all
  * failed disks are probed together, at once, after 1 s, and then every 2 s,
  * whatever the writers' own timers say.  If the cause lay outside the disks (no
  * descriptors were left), they all come back.
  *
- * Disks added and dropped by hand.  Two mistakes are refused because they would
- * fill the system's disk: a mount point with nothing mounted, and a folder on
+ * Two mistakes in adding a disk by hand are refused because they would fill the
+ * system's disk: a mount point with nothing mounted, and a folder on
  * the system's own disk.
  *
  * Folders on one file system share its space, which is counted once, and all of

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spated: the command line of the daemon; daemon.c has the rest.
+ * The command line of spated; daemon.c has the rest.
  *
- * Prints the list of all keys from the same tables that read them, those of
- * plugins included, so the list is never out of date:
+ * `--options` prints the list of all keys from the same tables that read them,
+ * those of plugins included, so the list is never out of date:
  *
  *   beside receive = "udp"
  *     listen         a list of texts, as [ "a", "b" ]

@@ -11,7 +11,7 @@
  * that disappears may be about to be brought back by an editor: it counts as
  * removed after a second.
  *
- * Merges a file that was read again: matches its entries with known scans.
+ * The entries of a file that was read again are matched with known scans:
  *
  *   same name and start               the same scan, also if it was in another
  *                                     file that is gone

@@ -4,12 +4,11 @@
  * their sessions exist, and joined to their receivers last, when nothing can
  * fail.
  *
- * Makes the subscribers of a recording input, with the places of each
- * (stream_input_places).  A place that several threads feed is shared
+ * A place (stream_input_places) that several threads feed is shared
  * (flow/slots/shared.h); each thread has a handle of it.
  *
- * Counters of a recording input, summed over its receiver threads.  While
- * packets arrive the numbers may be one batch apart.
+ * Counters are summed over the receiver threads.  While packets arrive the
+ * numbers may be one batch apart.
  */
 #include "daemon/sessions/recording_input.h"
 

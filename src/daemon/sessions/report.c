@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Totals of a session come from three places:
+ * Reports of recordings, streams and disks; verbs.h has the keys.  Totals of a
+ * session come from three places:
  *
  *   datagrams, drops, reordered, unreadable   counters of the receivers
  *   packets, bytes, chunks, unwritten         counters of the writers, in the
@@ -10,10 +11,8 @@
  *
  * Once the session has ended, datagrams = packets + sum of drops.
  *
- * Reports of disks; verbs.h has the keys.
- *
- * Reports where a recording's packets came from, to show the one silent port of
- * hundreds, or the one interface of two that loses packets.
+ * Four keys show where packets came from, to find the one silent port of
+ * hundreds, or the one interface of two that loses packets:
  *
  *   kernel    losses before any socket; see kernel.h
  *   sources   one entry per socket; with several substreams one entry per

@@ -1,27 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a recording ends, in the order in which data flow: the receivers let go
- * of the stream and close open blocks; the last block in flight reaches a disk;
- * every disk syncs, or fails, or does not answer.  Only then the totals are
- * known, and every writer puts them at the end of its index.
- *
- * The parts of a split stream get their packets from the same sockets, so they
- * all stop when one is stopped.
- *
- * Continues a recording during which a daemon was killed.  All of it on the
- * disks is looked at before anything is opened for writing, and the stream must
- * still record the same.  A disk that hangs now counts as missing.  Disks are
- * read on the event loop's thread.
- *
  * A recording begins with memory and sockets, because those can be refused.
  * Then it asks the writers for folders, and takes in blocks from the first
  * packet on while the disks still make them: each writer does the begin job
- * before any block.
+ * before any block.  An armed recording is received already, but its blocks
+ * wait until it begins.
  *
- * An armed recording is received already, but its blocks wait until it begins.
+ * A recording during which a daemon was killed goes on if the stream still
+ * records the same.  All of it on the disks is looked at before anything is
+ * opened for writing; disks are read on the event loop's thread.  A disk that
+ * hangs now counts as missing.
+ *
+ * A recording ends in the order in which data flow: the receivers let go of the
+ * stream and close open blocks; the last block in flight reaches a disk; every
+ * disk syncs, or fails, or does not answer.  Only then the totals are known,
+ * and every writer puts them at the end of its index.
  *
  * A split stream makes one session per part, all fed by the same recording
- * input.
+ * input, so they all stop when one is stopped.
  */
 #include "daemon/sessions/session.h"
 

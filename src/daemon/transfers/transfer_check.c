@@ -9,7 +9,7 @@
  * recognises the transfer: both depend only on the recording, so a transfer
  * that is started again, even by another daemon, continues where the peer says.
  *
- * Shows a transfer as SEND of verbs.h.  Unknown values are null: the size of a
+ * A transfer is shown as SEND of verbs.h.  Unknown values are null: the size of a
  * recording whose index was not read yet, or the time left while nothing moves.
  */
 #include "contract/bytes.h"
