@@ -26,7 +26,7 @@ overruns()
 	[ "$(info r .overruns)" -gt 0 ]
 }
 wait_for 20 overruns
-gen --format vdif --packets 100 --first 2100 --rate 50Mbps
+gen --format vdif --packets 100 --first 2100 --rate 5Mbps
 spate status | grep -q "r: socket: [0-9]* overruns of 127.0.0.1:$port" ||
 	fail "status does not tell: $(spate status)"
 spate status | grep -q 'r: kernel: UDP of all programs: [0-9]* errors' ||
