@@ -16,7 +16,7 @@ spated_start
 inbox_make 2
 inbox_start
 
-take --format vdif --payload 1032 --packets 40000 --loss 0.01 --rate 600Mbps
+take --format vdif --payload 1032 --packets 40000 --loss 0.01
 name=$taken
 
 copy -n 4 "$name"
