@@ -16,7 +16,7 @@ inbox_listen+=", \"[::1]:$inbox_port\""
 inbox_make 2
 inbox_start
 
-take --format vdif --payload 1032 --packets 40000 --loss 0.01 --rate 600Mbps
+take --format vdif --payload 1032 --packets 40000 --loss 0.01
 name=$taken
 
 came()

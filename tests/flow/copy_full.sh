@@ -22,7 +22,7 @@ sed -i "s|\"$work/in0\"|\"$mnt/small\"|" "$inbox_conf"
 inbox_disks=("$mnt/small")
 inbox_start
 
-take --format vdif --payload 1032 --packets 40000 --loss 0.01 --rate 400Mbps
+take --format vdif --payload 1032 --packets 40000 --loss 0.01
 name=$taken
 fallocate -l 50M "$mnt/small/ballast"
 

@@ -12,7 +12,7 @@ conf_write "$(stream_text 'format = "vdif"; prefix = 8; payload = 1032;')"
 spated_start
 inbox_make 1 'connections = 1;'
 inbox_start
-take --format vdif --payload 1032 --packets 2000 --rate 200Mbps
+take --format vdif --payload 1032 --packets 2000
 
 exec {stall}<>"/dev/tcp/127.0.0.1/$inbox_port"
 printf 'SPT1' >&"$stall"

@@ -20,7 +20,7 @@ spated_start
 inbox_make 2 "secret_file = \"$work/secret\";"
 inbox_start
 
-take --format vdif --payload 1032 --packets 20000 --loss 0.005 --rate 400Mbps
+take --format vdif --payload 1032 --packets 20000 --loss 0.005
 name=$taken
 
 spate send "$name" --to "$inbox_url" --connections 2 --wait --quiet

@@ -80,18 +80,18 @@ struct sender {
 
 	/* Orders: written by the event loop, read by the sender's thread.
 	 * Relaxed, since the event loop writes `wake` after them. */
-	_Atomic uint64_t rate;
 	atomic_bool pause, stop;
+	_Atomic uint64_t rate;
 
 	/* Facts: written by the sender's thread.  `turn` is
 	 * odd while `shown` is being written. */
 	_Atomic uint64_t turn;
 	_Atomic uint64_t shown[SENDER_WORDS];
-	/* Store-release after the last `shown`; pairs with sender_ended. */
-	atomic_bool ended;
 	/* Steady ns when the thread entered a call that may hang; 0: it is in
 	 * none.  Relaxed: only a time. */
 	_Atomic int64_t waits;
+	/* Store-release after the last `shown`; pairs with sender_ended. */
+	atomic_bool ended;
 	/* Set by sender_free, or by the thread when it ends: the second of them
 	 * frees the sender. */
 	atomic_bool left;
@@ -102,37 +102,37 @@ struct sender {
 	struct source *source;
 	struct source_about about;
 	struct cut *cut;
-	int cut_err; /* cut_make's error, which cut_why explains; 0: none */
-	char cut_why[SEND_SENTENCE];
 	struct pacer pacer;
 	struct send_state *plugin;
-	unsigned subs; /* substreams that are sent */
 	uint64_t asked;
-	bool paused;
 	int64_t now; /* steady ns when this round began */
 
 	/* Ring of parcels; with `cutting` the newest one is being cut. */
 	struct hold hold[SENDER_HOLDS];
 	unsigned hold_first, holds;
-	bool cutting;
-	bool source_done; /* the source has no more */
 	uint64_t taken, released;
 	struct send_run offer[SEND_RUNS];
 
-	bool again;	/* the peer wants packets again */
-	bool went_back; /* the peer has said once what it already has */
 	/* Steady ns since when the plugin takes nothing; 0: it does. */
 	int64_t away;
 	int64_t back; /* ns to wait before the next attempt to connect */
 	/* Steady ns since when the source has no parcel; 0: it has. */
 	int64_t hunger;
-	unsigned idle; /* sleeps in a row that ended at once */
 
 	int64_t show_at;
 	/* Bytes sent, at each of the last copies of the facts. */
 	uint64_t second[SENDER_SECOND];
 	int64_t second_at[SENDER_SECOND];
 	unsigned seconds;
+
+	unsigned subs; /* substreams that are sent */
+	unsigned idle; /* sleeps in a row that ended at once */
+	bool paused, cutting;
+	bool source_done; /* the source has no more */
+	bool again;	  /* the peer wants packets again */
+	bool went_back;	  /* the peer has said once what it already has */
+	int cut_err; /* cut_make's error, which cut_why explains; 0: none */
+	char cut_why[SEND_SENTENCE];
 };
 
 /* Mark the begin and end of calls that may wait for a disk or a name server. */
