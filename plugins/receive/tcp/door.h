@@ -124,7 +124,8 @@ struct peers_options {
 	int64_t stall; /* ns; 0: for ever */
 };
 
-/* What differs between plain bytes, frames, and frames by UCX. */
+/* Operations that plain bytes, frames, and frames by UCX each have their own
+ * of. */
 struct peers_ops {
 	/*
 	 * Prepares to receive; the peers are there.  0, or -errno, with a
