@@ -74,22 +74,19 @@ traffic(struct bench *b)
 	static const uint32_t size[] = { 1,    80,   500,  1000, 1080,
 					 1472, 4095, 4296, 9000, 20000 };
 
-	/* Trains of 2, 5, 11, 23 and 47 packets, or of 2 and 13. */
-	unsigned more = SANITIZED ? 6 : 2;
-
 	for (unsigned i = 0; i < sizeof size / sizeof *size; i++) {
 		unsigned most = 65000 / size[i] < 60 ? 65000 / size[i] : 60;
 
 		send_one(b, size[i]);
 		take_all(b);
-		for (unsigned n = 2; n < most; n = more * n + 1) {
+		for (unsigned n = 2; n < most; n = 2 * n + 1) {
 			send_train(b, size[i], n, 0);
 			send_train(b, size[i], n - 1, size[i] / 2);
 			send_one(b, size[i]);
 			take_all(b);
 		}
 	}
-	for (unsigned i = 0; i < (SANITIZED ? 3 : 10); i++) {
+	for (unsigned i = 0; i < 10; i++) {
 		send_train(b, 1472, 4, 500);
 		send_train(b, 1472, 3, 500);
 		send_train(b, 1472, 4, 501);

@@ -115,7 +115,7 @@ END_TEST
 START_TEST(bad_ones)
 {
 	refused("spatefs", "MOUNT");
-	refused("spatefs a b c", "too much");
+	refused("spatefs a b c", "c is one operand too many");
 	refused("spatefs mnt -x", "no such option");
 	refused("spatefs mnt -o colour=red", "no such option");
 	refused("spatefs mnt -o", "missing");
