@@ -41,6 +41,9 @@ unit_room = $(addprefix %D%/room-,$(subst /,-,$(patsubst %D%/%/,%,$(dir $(1)))))
 check_DATA = $(sort $(basename $(filter $(UNIT_APART),$(TESTS))) \
 	$(call unit_room,$(filter-out $(UNIT_APART), \
 	$(filter %D%/%.c,$(TESTS)))))
+# Everything that `make check` builds, without a test that is run.
+.PHONY: check-programs
+check-programs: $(check_LIBRARIES) $(check_LTLIBRARIES) $(check_PROGRAMS) $(check_DATA)
 CLEANFILES += $(basename $(UNIT_APART)) \
 	$(wildcard $(addprefix %D%/,room-* */test_*.[do] */*/test_*.[do]))
 
