@@ -12,7 +12,6 @@
  * too, as those of many machines would, and nothing has to be looked up.
  */
 #include <errno.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <stdbool.h>
@@ -93,43 +92,32 @@ connect_refuse(const struct gen_url *u, const char *why, int err,
 	return err;
 }
 
-/* Connects to the first of the host's addresses that can be reached. */
+/* Returns a socket connected to a port, at the first of the host's addresses
+ * that can be reached, or -errno with a fault. */
 static int
-address_connect(const struct addrinfo *at)
+url_connect(const struct gen_url *u, uint16_t port, struct fault *fault)
 {
-	int fd = -1, err = -EHOSTUNREACH;
+	int type = u->tcp ? SOCK_STREAM : SOCK_DGRAM, fd = -1, err;
+	struct url url = u->at;
+	struct resolved found;
+	char why[320];
 
-	for (; at && fd < 0; at = at->ai_next) {
-		fd = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, 0);
-		if (fd >= 0 && connect(fd, at->ai_addr, at->ai_addrlen) == 0)
+	url.first = url.last = port;
+	err = resolve(&found, &url, why, sizeof why);
+	if (err)
+		return connect_refuse(u, why, err, fault);
+	for (unsigned i = 0; i < found.n && fd < 0; i++) {
+		const union endpoint *to = &found.at[i];
+
+		fd = socket(to->any.sa_family, type | SOCK_CLOEXEC, 0);
+		if (fd >= 0 && connect(fd, &to->any, endpoint_bytes(to)) == 0)
 			break;
 		err = -errno;
 		if (fd >= 0)
 			close(fd);
 		fd = -1;
 	}
-	return fd < 0 ? err : fd;
-}
-
-/* Returns a socket connected to a port, or -errno with a fault. */
-static int
-url_connect(const struct gen_url *u, unsigned port, struct fault *fault)
-{
-	const struct addrinfo hints = { .ai_socktype =
-					    u->tcp ? SOCK_STREAM : SOCK_DGRAM,
-					.ai_flags = AI_NUMERICSERV };
-	struct addrinfo *found;
-	char text[16];
-	int fd, err;
-
-	snprintf(text, sizeof text, "%u", port);
-	err = getaddrinfo(u->at.host, text, &hints, &found);
-	if (err)
-		return connect_refuse(u, gai_strerror(err), -EHOSTUNREACH,
-				      fault);
-	fd = address_connect(found);
-	freeaddrinfo(found);
-	return fd < 0 ? connect_refuse(u, strerror(-fd), fd, fault) : fd;
+	return fd < 0 ? connect_refuse(u, strerror(-err), err, fault) : fd;
 }
 
 /* ---- TCP --------------------------------------------------------------- */

@@ -17,7 +17,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -34,6 +33,7 @@
 #include "base/log.h"
 #include "base/module.h"
 #include "net/allow.h"
+#include "net/url.h"
 #include "store/disk/disk.h"
 #include "store/foreign/packet_form.h"
 
@@ -329,16 +329,16 @@ peer_accept(struct vsi_file *f)
 
 /* Tries to connect to one address.  0, or a positive errno. */
 static int
-peer_try(struct vsi_file *f, const struct addrinfo *to, int64_t until)
+peer_try(struct vsi_file *f, const union endpoint *to, int64_t until)
 {
 	socklen_t length = sizeof(int);
 	int err = 0;
 
-	f->peer = socket(to->ai_family,
+	f->peer = socket(to->any.sa_family,
 			 SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (f->peer < 0)
 		return errno;
-	if (connect(f->peer, to->ai_addr, to->ai_addrlen) < 0)
+	if (connect(f->peer, &to->any, endpoint_bytes(to)) < 0)
 		err = errno;
 	if (err == EINPROGRESS) {
 		err = ETIMEDOUT;
@@ -357,25 +357,23 @@ peer_try(struct vsi_file *f, const struct addrinfo *to, int64_t until)
 static int
 peer_connect(struct vsi_file *f)
 {
-	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	int64_t until = clock_steady() + PATIENCE * NS_SECOND;
-	struct addrinfo *list = NULL;
-	char port[8];
-	int err;
+	struct url url = { .first = f->port, .last = f->port, .groups = 1 };
+	struct resolved found;
+	char why[320]; /* not told: a reply has no room for its colons */
+	int err = 0;
 
-	snprintf(port, sizeof port, "%u", f->port);
-	err = getaddrinfo(f->host, port, &hints, &list);
-	if (err)
-		return fail(f, "%s - %s", f->host, gai_strerror(err));
+	snprintf(url.host, sizeof url.host, "%s", f->host);
+	if (resolve(&found, &url, why, sizeof why))
+		return fail(f, "%s - no address of this name is known",
+			    f->host);
 	do {
-		for (const struct addrinfo *a = list; a && f->peer < 0;
-		     a = a->ai_next)
-			err = peer_try(f, a, until);
+		for (unsigned i = 0; i < found.n && f->peer < 0; i++)
+			err = peer_try(f, &found.at[i], until);
 		if (f->peer < 0)
 			poll(&(struct pollfd){ f->wake, POLLIN, 0 }, 1, 200);
 	} while (f->peer < 0 && !atomic_load(&f->stop) &&
 		 clock_steady() < until);
-	freeaddrinfo(list);
 	return f->peer < 0 ? fail(f, "cannot connect to %s port %u - %s",
 				  f->host, f->port, strerror(err))
 			   : 0;

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <jansson.h>
-#include <netdb.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,6 +19,7 @@
 #include "base/crc32c.h"
 #include "base/log.h"
 #include "base/secret.h"
+#include "net/url.h"
 #include "wire/handshake.h"
 #include "wire/refuse.h"
 
@@ -86,34 +86,13 @@ enum { CONNECT_S = 10, ANSWER_S = 20 };
 
 /* ---- the URL ------------------------------------------------------------ */
 
-/* Splits a URL into host and port.  0, or -EINVAL with a sentence. */
+/* Reads the URL of an inbox.  0, or -EINVAL with a sentence. */
 static int
-url_read(const char *to, char host[256], char port[8], char *why,
-	 size_t why_bytes)
+inbox_read(struct url *u, const char *to, char *why, uint32_t why_bytes)
 {
-	const char *at = to + 6, *end, *colon;
-	bool six = !strncmp(to, "tcp://[", 7);
-	size_t n;
-
-	if (strncmp(to, "tcp://", 6) != 0)
-		goto bad;
-	end = six ? strchr(++at, ']') : at + strcspn(at, ":/");
-	if (!end || end == at || (size_t)(end - at) > 255)
-		goto bad;
-	n = (size_t)(end - at);
-	memcpy(host, at, n);
-	host[n] = '\0';
-	colon = end + six;
-	snprintf(port, 8, "%d", WIRE_PORT);
-	if (!*colon)
+	if (!url_read(u, to, why, why_bytes) && u->scheme == URL_TCP &&
+	    !u->device[0] && u->groups == 1 && url_ports(u) == 1 && !u->path[0])
 		return 0;
-	if (*colon != ':' || strlen(colon + 1) > 5 || !colon[1] ||
-	    strspn(colon + 1, "0123456789") != strlen(colon + 1) ||
-	    atoi(colon + 1) > 65535 || atoi(colon + 1) < 1)
-		goto bad;
-	strcpy(port, colon + 1);
-	return 0;
-bad:
 	snprintf(why, why_bytes,
 		 "'%.200s' is no URL of an inbox, as "
 		 "tcp://10.0.0.7:2631 or tcp://[fd00::7]:2631",
@@ -156,19 +135,19 @@ copy_out_refused(struct copy_out *c, const uint8_t *payload, uint32_t bytes)
 /* ---- connecting --------------------------------------------------------- */
 
 static int
-connect_to(struct copy_out *c, const struct addrinfo *a, int *fd)
+connect_to(struct copy_out *c, const union endpoint *to, int *fd)
 {
 	struct pollfd p[2] = { { .events = POLLOUT },
 			       { .fd = c->stop, .events = POLLIN } };
 	socklen_t n = sizeof(int);
 	int err = 0;
 
-	*fd =
-	    socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	*fd = socket(to->any.sa_family,
+		     SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (*fd < 0)
 		return -errno;
 	p[0].fd = *fd;
-	if (connect(*fd, a->ai_addr, a->ai_addrlen) < 0 &&
+	if (connect(*fd, &to->any, endpoint_bytes(to)) < 0 &&
 	    errno != EINPROGRESS) {
 		err = -errno;
 	} else if (poll(p, 2, CONNECT_S * 1000) <= 0) {
@@ -191,29 +170,23 @@ connect_to(struct copy_out *c, const struct addrinfo *a, int *fd)
 static int
 dial(struct copy_out *c, int *fd)
 {
-	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-	char host[256], port[8], why[SEND_SENTENCE];
-	struct addrinfo *list;
-	int err, found;
+	char why[SEND_SENTENCE];
+	struct resolved found;
+	struct url url;
+	int err;
 
-	if (url_read(c->a.to, host, port, why, sizeof why))
+	if (inbox_read(&url, c->a.to, why, sizeof why))
 		return copy_out_fail(c, "%s", why);
 	copy_out_wait_begin(c);
-	found = getaddrinfo(host, port, &hints, &list);
+	err = resolve(&found, &url, why, sizeof why);
 	copy_out_wait_end(c);
-	if (found) {
-		snprintf(why, sizeof why, "cannot look up %.200s: %s", host,
-			 gai_strerror(found));
-		if (found != EAI_AGAIN)
-			return copy_out_fail(c, "%s", why);
+	if (err == -EAGAIN)
 		copy_out_say(c, SENDER_CONNECTING, why);
-		return -EAGAIN;
-	}
+	if (err)
+		return err == -EAGAIN ? err : copy_out_fail(c, "%s", why);
 	err = -ENOENT;
-	for (const struct addrinfo *a = list; a && err && err != -ECANCELED;
-	     a = a->ai_next)
-		err = connect_to(c, a, fd);
-	freeaddrinfo(list);
+	for (unsigned i = 0; i < found.n && err && err != -ECANCELED; i++)
+		err = connect_to(c, &found.at[i], fd);
 	return err ? copy_out_broke(c, err) : 0;
 }
 
@@ -645,7 +618,8 @@ run(void *arg)
 static int
 args_take(struct copy_out *c, const struct copy_out_args *a)
 {
-	char host[256], port[8], why[SEND_SENTENCE];
+	char why[SEND_SENTENCE];
+	struct url url;
 
 	c->a.name = strdup(a->name);
 	c->a.to = strdup(a->to);
@@ -668,7 +642,7 @@ args_take(struct copy_out *c, const struct copy_out_args *a)
 	    sizeof c->transfer)
 		return -EIO;
 	c->transfer |= !c->transfer;
-	if (url_read(c->a.to, host, port, why, sizeof why))
+	if (inbox_read(&url, c->a.to, why, sizeof why))
 		return -EINVAL;
 	return disks_copy(&c->disks, a->disks);
 }
