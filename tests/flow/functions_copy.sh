@@ -134,7 +134,9 @@ same_there()
 	same "records of the copy" \
 		"$(records_of "$as" "${inbox_disks[@]}")" \
 		"$(records_of "$name" "${disks[@]}")"
-	for key in .bytes .packets .packets_lost .stream .format .runs; do
+	# Runs of several substreams come in the order in which disks tell them.
+	for key in .bytes .packets .packets_lost .stream .format \
+		'(.runs | sort_by(.sub, .run))'; do
 		same "$key of the copy" \
 			"$(there info "$as" --json | jq -c "$key")" \
 			"$(spate info "$name" --json | jq -c "$key")"

@@ -41,7 +41,7 @@ through()
 	ear_start sent 127.0.0.1 $((port + 5)) --on 127.0.0.1 "$at"
 	spate record "$name" --stream "$stream" >/dev/null
 	"$SPATE" gen --to "udp://127.0.0.1:$((port + 5))" --json --packets "$n" \
-		--rate 80Mbps "$@" >"$work/gen.json"
+		--rate 40Mbps "$@" >"$work/gen.json"
 	n=$(jq .sent "$work/gen.json")
 	wait_for 20 ear_has sent "$n"
 	settle "$name" "$n"
