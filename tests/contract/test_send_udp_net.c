@@ -21,7 +21,10 @@ static const char network[] =
     "ip address add 10.1.0.1/24 dev a0\n"
     "ip address add fd01::1/64 dev a0 nodad\n"
     "for d in a0 a1; do ip link set $d up; done\n"
-    "ip neigh add 10.1.0.9 lladdr 02:00:00:00:00:09 dev a0\n";
+    "ip neigh add 10.1.0.9 lladdr 02:00:00:00:00:09 dev a0\n"
+    /* the kernel drops what is sent before it has seen the carrier */
+    "n=0; until ip -br link show a0 | grep -q ' UP ' || [ $n -ge 200 ]\n"
+    "do n=$((n + 1)); sleep 0.05; done\n";
 
 /* Root of a namespace of users is root of its networks. */
 static bool

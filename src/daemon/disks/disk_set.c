@@ -275,7 +275,8 @@ left_probe(struct disk_set *f, int64_t now)
 }
 
 /* Looks at all disks, gives away the blocks of hung ones, and probes failed
- * ones while no disk takes blocks.  disk_set_step calls it once a second. */
+ * ones while no disk takes blocks.  `sample` calls it
+ * once a second. */
 static void
 disk_set_watch(struct disk_set *f, int64_t now)
 {

@@ -9,7 +9,7 @@
  *   last      map_hide    generation + 1 (release): odd.  The block is not
  *   holder                free yet, so no other thread touches it
  *             block_free  the pool's lock is released
- *   receiver  pool_take   the pool's lock is taken, then a release fence,
+ *   receiver  block_pool_take: the pool's lock is taken, then a release fence,
  *                         and then the memory is written anew
  *
  * So the odd generation is stored before anything new is written into the

@@ -9,7 +9,7 @@
  * Counts record what became of every packet of a session.  Each datagram that
  * was handed to the core is either in a slot or in exactly one drop:
  *
- *
+ *   datagrams = packets in slots + sum of all drops
  */
 #define DROPS(X)                                                               \
 	X(FOREIGN, "foreign", "sender not in `allow`")                         \

@@ -426,7 +426,7 @@ writer_takes(struct writer *w)
 /* True if nobody has decided about the load's block yet, so that it can be
  * given away or up. */
 static bool
-is_claimed(const struct load *l)
+is_undecided(const struct load *l)
 {
 	return l->b && !l->away && !l->given_up;
 }
@@ -441,7 +441,7 @@ loads_take(struct writer *w, struct block **b)
 	for (unsigned i = 0; i < WRITES_FILES; i++) {
 		struct load *l = &w->load[i];
 
-		if (!is_claimed(l))
+		if (!is_undecided(l))
 			continue;
 		l->away = true;
 		block_hold(l->b);
@@ -481,7 +481,7 @@ writer_abandon(struct writer *w, const struct output *o)
 	for (unsigned i = 0; i < WRITES_FILES; i++) {
 		struct load *l = &w->load[i];
 
-		if (w->facts.state != WRITER_HUNG || !is_claimed(l) ||
+		if (w->facts.state != WRITER_HUNG || !is_undecided(l) ||
 		    l->b->session != o)
 			continue;
 		l->given_up = true;
