@@ -355,6 +355,33 @@ START_TEST(settled_in_parts)
 }
 END_TEST
 
+/* Packets that waited for a long echo to end, on top of a batch that all lies
+ * elsewhere: the most moves that packets make at once. */
+START_TEST(an_echo_ends_in_a_full_batch)
+{
+	enum { MOST = 255 + RECEIVE_BATCH };
+	static uint8_t packets[MOST * BYTES], want[MOST * BYTES];
+	static struct relocate r;
+	uint8_t room[BYTES];
+
+	r.aside = room;
+	r.aside_bytes = sizeof room;
+	relocate_start(&r);
+	for (unsigned i = 0; i < sizeof packets; i++)
+		packets[i] = (uint8_t)(i * 31 + i / 251);
+	for (unsigned i = 0; i < MOST; i++) {
+		unsigned to = (i + 1) % MOST;
+
+		memcpy(want + to * BYTES, packets + i * BYTES, BYTES);
+		relocate_add(&r, packets + i * BYTES, packets + to * BYTES,
+			     BYTES);
+	}
+	relocate_settle(&r);
+	ck_assert_mem_eq(packets, want, sizeof want);
+}
+END_TEST
+
 SUITE("relocate", nothing_is_no_work, rings_close, permutations_of_every_kind,
       packets_from_anywhere_to_anywhere, shifts_by_loss, some_go_outside,
-      rings_of_pieces, large_for_small, settled_in_parts, anything_anywhere)
+      rings_of_pieces, large_for_small, settled_in_parts, anything_anywhere,
+      an_echo_ends_in_a_full_batch)
