@@ -18,7 +18,7 @@
  * variable.  The first instance also opens a socket on the port of each entry.
  * Without it the kernel would answer the sender that nobody listens, switches
  * would not learn of multicast groups, and another program could take the port.
- * That socket receives nothing itself.
+ * No packet is read from the socket.
  */
 #include <errno.h>
 #include <stddef.h>

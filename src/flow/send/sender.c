@@ -894,7 +894,7 @@ plugin_open(struct sender *s)
 
 	args.total = total_of(s, args.plain);
 	/* A peer that takes copies also takes them of data that cannot be cut.
-	 * It is asked with packets of any size. */
+	 * Any size of packet does to ask it. */
 	args.data_bytes = 1;
 	if (s->cut)
 		cut_sizes(s->cut, &args.head_bytes, &args.data_bytes);

@@ -27,7 +27,7 @@
  * (parts of a chunk, in the .sums file) are used if the index has the same
  * checksum of the whole block, or none.  Without them only the checksum of the
  * whole block is left: the whole chunk is read once before any of it is given.
- * That is rare: the .sums file was lost.
+ * A .sums file is rarely lost.
  */
 
 /* Reads the .sums file if it has changed size: it grows while recording. */
