@@ -13,9 +13,10 @@
  * again in either case; pieces of a dropped candidate are counted as what they
  * were when they came: `duplicate`, `late` or `out_of_window`.
  *
- * The step is not known before the second heap, so any two heaps agree.  If one
- * of the two is a single packet and the other is enough for a run, the packet
- * is dropped.
+ * The step is not known before the second heap, so any two heaps agree.  While
+ * one of the two is a single packet, which may be a stray one, the candidate
+ * waits for a third heap.  If that lies between the slots, the packet is
+ * dropped, and also if the candidate becomes a run without a third heap.
  *
  * A heap that does not agree with the candidate replaces it once as many such
  * pieces came as the candidate has: so garbage before a stream begins costs as
@@ -77,6 +78,7 @@ weak_drop(struct heaps *p, struct heap *h)
 	struct heaps_candidate *c = &p->cubes.candidate;
 
 	c->pieces--;
+	c->drop[h->why]--;
 	c->bytes -= h->bytes;
 	heaps_drop(p, h->why);
 	notes_slot(h->b, h->slot)->ranges = 0;
@@ -108,26 +110,33 @@ second_forward(struct heaps *p, struct heap *h)
 	h->ranges.at = to->range;
 }
 
-/* Drops a stray packet of the candidate's first two heaps, and with it the step
- * that they set. */
+/* True if one of the candidate's first two heaps may be a stray packet, and
+ * with it the step. */
+static bool
+is_doubtful(const struct cubes *c)
+{
+	return c->seconds == 1 && !c->given &&
+	       (is_weak(c->second) || is_weak(c->begun));
+}
+
+/* Drops the packet that makes the candidate doubtful, and the step that it
+ * set. */
 static void
 step_doubt(struct heaps *p)
 {
 	struct cubes *c = &p->cubes;
 	struct ticks *t = &c->parked_ticks;
 
-	if (c->seconds != 1 || c->given)
-		return;
 	if (is_weak(c->second)) {
 		weak_drop(p, c->second);
 		t->value = t->first;
-	} else if (is_weak(c->begun)) {
+	} else {
 		weak_drop(p, c->begun);
 		second_forward(p, c->second);
 		t->first = t->value;
-	} else {
-		return;
+		c->begun = c->second;
 	}
+	c->seconds = 0;
 	c->parked->used = 1;
 	t->step = 0;
 	t->slot = 0;
@@ -147,7 +156,8 @@ win(struct heaps *p)
 	struct cubes *c = &p->cubes;
 	struct window *w = &c->window;
 
-	step_doubt(p);
+	if (is_doubtful(c))
+		step_doubt(p);
 	finish_all(p);
 	window_end(w);
 	step_keep(&c->parked_ticks, &c->ticks);
@@ -167,7 +177,9 @@ win(struct heaps *p)
 void
 cubes_park_judge(struct heaps *p)
 {
-	if (candidate_sure(&p->cubes.candidate))
+	const struct cubes *c = &p->cubes;
+
+	if (candidate_sure(&c->candidate) && !is_doubtful(c))
 		win(p);
 }
 
@@ -220,16 +232,14 @@ step_inherit(struct cubes *c, uint64_t value)
 		c->given = c->parked_ticks.step = c->ticks.step;
 }
 
-/* True if a heap agrees with the candidate; *slot is its slot there. */
+/* True if a time is a slot near the candidate's block: *slot. */
 static bool
-agrees(struct heaps *p, uint32_t sender, uint64_t value, uint64_t *slot)
+parked_slot(struct heaps *p, uint64_t value, uint64_t *slot)
 {
 	struct cubes *c = &p->cubes;
 	struct ticks ticks;
 	int64_t rel;
 
-	if (sender != c->candidate.sender)
-		return false;
 	step_inherit(c, value);
 	ticks = c->parked_ticks;
 	if (!ticks_slot(&ticks, p->a.shape, value, &rel) || rel < 0 ||
@@ -238,6 +248,28 @@ agrees(struct heaps *p, uint32_t sender, uint64_t value, uint64_t *slot)
 	c->parked_ticks.step = ticks.step;
 	*slot = (uint64_t)rel;
 	return true;
+}
+
+/* True if a heap agrees with the candidate, at once or without a packet that
+ * made it doubtful; *slot is its slot there. */
+static bool
+agrees(struct heaps *p, uint32_t sender, uint64_t value, uint64_t *slot)
+{
+	struct cubes *c = &p->cubes;
+	bool later = (int64_t)(value - c->parked_ticks.first) > 0;
+
+	if (sender != c->candidate.sender)
+		return false;
+	if (parked_slot(p, value, slot)) {
+		/* A third heap, which need not fit in the block. */
+		if (c->seconds == 1 && *slot >= c->window.slots)
+			c->seconds++;
+		return true;
+	}
+	if (!later || !is_doubtful(c))
+		return false;
+	step_doubt(p);
+	return parked_slot(p, value, slot);
 }
 
 static struct heap *

@@ -103,6 +103,49 @@ START_TEST(garbage_begins_no_run)
 }
 END_TEST
 
+/* The recording begins between the last two packets of a heap: that the next
+ * heaps follow at one step says that the packet is no stray one. */
+START_TEST(the_end_of_a_heap_comes_first)
+{
+	struct sent *s;
+
+	cube_open(&by_count, 16);
+	s = bench_cube(&bench, 2, 884, 0);
+	flow(&bench, s, MTU, bench_cuts(s, MTU) - 1, 16);
+	for (unsigned count = 3; count < 40; count++) {
+		flow_heap(&bench, bench_cube(&bench, count, 884, 0), MTU, 16);
+		while (bench.outs)
+			bench_home(&bench);
+	}
+	cube_end();
+	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
+	ck_assert_uint_eq(placement_counts(bench.place)->heaps_incomplete, 1);
+	ck_assert_uint_eq(bench_dropped(&bench), 0);
+	ck_assert_uint_eq(lost(), 0);
+	bench_close(&bench);
+}
+END_TEST
+
+/* A stray packet between whose time and those of the heaps is no step. */
+START_TEST(a_stray_packet_comes_first)
+{
+	cube_open(&by_count, 16);
+	flow(&bench, bench_cube(&bench, 1, 884, 0), MTU, 3, 16);
+	for (unsigned count = 7; count < 40; count++) {
+		flow_heap(&bench, bench_cube(&bench, count, 884, 0), MTU, 16);
+		while (bench.outs)
+			bench_home(&bench);
+	}
+	cube_end();
+	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
+	ck_assert_uint_eq(placement_counts(bench.place)->heaps_incomplete, 0);
+	ck_assert_uint_eq(bench_drop(&bench, DROP_OUT_OF_WINDOW), 1);
+	ck_assert_uint_eq(bench_dropped(&bench), 1);
+	ck_assert_uint_eq(lost(), MTU - 40);
+	bench_close(&bench);
+}
+END_TEST
+
 /* A step that was learned of two heaps between which one was lost. */
 START_TEST(a_wrong_step_is_left)
 {
@@ -346,7 +389,8 @@ START_TEST(many_items_alike)
 END_TEST
 
 SUITE("cubes_run", a_sender_begins_anew, a_burst_of_late_heaps_is_no_run,
-      garbage_begins_no_run, a_wrong_step_is_left, little_is_something,
+      garbage_begins_no_run, the_end_of_a_heap_comes_first,
+      a_stray_packet_comes_first, a_wrong_step_is_left, little_is_something,
       items_of_another_length, no_block_and_on_again,
       descriptors_and_controls_are_told, descriptors_that_come_twice,
       many_items_alike)
