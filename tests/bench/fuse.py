@@ -35,6 +35,8 @@ import time
 import read
 from common import GB, Spated, free_ports, send, table
 
+# Without it, blocks of the first seconds wait until it is learned.
+FPS = 25000
 MIB = 1 << 20
 CACHE = 512 * MIB
 NAME = "bench"
@@ -227,7 +229,7 @@ def live(build, folders, rate, seconds, memory, blocks):
     conf = f'''disks = [ {disks} ]; memory = "{memory}M"; share = true;
         streams : {{ bench : {{ listen = [ "127.0.0.1:{port}" ];
             format = "vdif"; prefix = 8; payload = 8032; block = "16M";
-            blocks = {blocks}; }}; }};'''
+            fps = {FPS}; blocks = {blocks}; }}; }};'''
     work = tempfile.mkdtemp(prefix="spate-bench-")
     try:
         with Spated(build, work, conf) as d, \
@@ -238,7 +240,8 @@ def live(build, folders, rate, seconds, memory, blocks):
                 [sys.executable, __file__, "--follow", path],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             reader.stdout.readline()
-            sent = send(build, port, rate, seconds, "--format", "vdif")
+            sent = send(build, port, rate, seconds, "--format", "vdif",
+                        "--fps", str(FPS))
             got = d.ask("stop", name="live")["recordings"][0]
             said = json.loads(reader.communicate("done\n")[0])
             with open(os.path.join(m.dir, ".info", "live.json"),
