@@ -13,3 +13,9 @@ include %D%/fuzz/local.mk
 include %D%/bench/local.mk
 TESTS += %D%/includes.sh %D%/manual.sh
 EXTRA_DIST += %D%/includes.sh %D%/manual.sh scripts/demo scripts/install-deps scripts/test scripts/test-results scripts/tune %D%/lsan.supp %D%/tsan.supp
+
+# Installed programs find the plugins that were installed with them.
+installcheck-local:
+	env -u SPATE_PLUGINS SPATE='$(DESTDIR)$(bindir)/spate' \
+		SPATED='$(DESTDIR)$(sbindir)/spated' \
+		bash '$(top_srcdir)/tests/flow/record_formats.sh'
