@@ -136,7 +136,7 @@ static const struct {
 	{ "internal", EIO },	 { "usage", EINVAL },	  { "exists", EEXIST },
 	{ "not-found", ENOENT }, { "no-memory", ENOMEM }, { "no-disk", ENOSPC },
 	{ "busy", EBUSY },	 { "bad-name", EINVAL },  { "io", EIO },
-	{ "conf", EINVAL },
+	{ "conf", EINVAL },	 { "again", EAGAIN },
 };
 
 static unsigned
@@ -232,9 +232,31 @@ wait_until(int fd, short events, int64_t deadline)
 	return n ? 0 : -ETIMEDOUT;
 }
 
-/* Sends one object as a line.  0, or -errno. */
+/* Sends once, and with it the descriptor, unless it is negative. */
+static ssize_t
+send_some(const struct control *c, const char *text, size_t bytes, int fd)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof fd)];
+	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof fd),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS } };
+	struct iovec data = { (char *)text, bytes };
+	struct msghdr m = { .msg_iov = &data, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		memcpy(CMSG_DATA(&control.head), &fd, sizeof fd);
+		m.msg_control = &control;
+		m.msg_controllen = sizeof control;
+	}
+	return sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Sends one object as a line, and with it a descriptor unless it is negative.
+ * 0, or -errno. */
 static int
-send_line(struct control *c, const json_t *json, int64_t deadline)
+send_line(struct control *c, const json_t *json, int fd, int64_t deadline)
 {
 	char *text = json_dumps(json, JSON_COMPACT);
 	size_t length, done = 0;
@@ -246,8 +268,7 @@ send_line(struct control *c, const json_t *json, int64_t deadline)
 	length = strlen(text);
 	text[length++] = '\n'; /* replaces the terminating NUL */
 	while (done < length && !err) {
-		sent = send(c->fd, text + done, length - done,
-			    MSG_NOSIGNAL | MSG_DONTWAIT);
+		sent = send_some(c, text + done, length - done, done ? -1 : fd);
 		if (sent >= 0)
 			done += sent;
 		else if (errno == EAGAIN)
@@ -361,7 +382,7 @@ greet(struct control *c, struct fault *fault)
 	json_int_t protocol;
 	int err;
 
-	err = ours ? send_line(c, ours, deadline) : -ENOMEM;
+	err = ours ? send_line(c, ours, -1, deadline) : -ENOMEM;
 	json_decref(ours);
 	if (!err)
 		err = read_line(c, &theirs, deadline);
@@ -431,8 +452,8 @@ read_answer(struct control *c, json_t **answer, int64_t deadline)
 }
 
 int
-control_ask(struct control *c, const char *verb, json_t *request,
-	    json_t **result, struct fault *fault)
+control_ask_with(struct control *c, const char *verb, json_t *request, int fd,
+		 json_t **result, struct fault *fault)
 {
 	int64_t deadline = deadline_of(c);
 	json_t *answer = NULL;
@@ -442,7 +463,7 @@ control_ask(struct control *c, const char *verb, json_t *request,
 		request = json_object();
 	if (json_object_set_new(request, "id", json_integer(++c->id)) == 0 &&
 	    json_object_set_new(request, "do", json_string(verb)) == 0)
-		err = send_line(c, request, deadline);
+		err = send_line(c, request, fd, deadline);
 	json_decref(request);
 	if (!err)
 		err = read_answer(c, &answer, deadline);
@@ -458,6 +479,13 @@ control_ask(struct control *c, const char *verb, json_t *request,
 	}
 	json_decref(answer);
 	return err;
+}
+
+int
+control_ask(struct control *c, const char *verb, json_t *request,
+	    json_t **result, struct fault *fault)
+{
+	return control_ask_with(c, verb, request, -1, result, fault);
 }
 
 static void

@@ -17,8 +17,8 @@
  *   <-  {"id":1,"ok":false,"error":{"code","what","why","try"}}
  *   <-  {"event":"...", ...}      only to clients that asked for events
  *
- * File descriptors may come with an answer, on its first byte (SCM_RIGHTS).  A
- * client that reads with plain read() does not get them.
+ * File descriptors may come with an answer or a request, on its first byte
+ * (SCM_RIGHTS).  A client that reads with plain read() does not get them.
  */
 #define CONTROL_SOCKET "/run/spate/control.sock"
 enum {
@@ -92,6 +92,13 @@ int control_ask(struct control *c, const char *verb, json_t *request,
  */
 int control_ask_fds(struct control *c, const char *verb, json_t *request,
 		    json_t **result, int *fd, unsigned n, struct fault *fault);
+
+/*
+ * Does the same as control_ask(), and sends the descriptor `fd` with the
+ * request.  It stays the caller's.
+ */
+int control_ask_with(struct control *c, const char *verb, json_t *request,
+		     int fd, json_t **result, struct fault *fault);
 
 /* Returns the socket, for poll(): it hangs up when the daemon ends. */
 int control_fd(const struct control *c);

@@ -24,6 +24,7 @@
 #include "base/module.h"
 #include "base/units.h"
 #include "control/control.h"
+#include "daemon/conf/stream_vary.h"
 #include "net/allow.h"
 
 /* Refuses relative paths: the disk watch would wait for them for ever. */
@@ -771,6 +772,7 @@ setup_unload(struct setup *c)
 	for (unsigned i = 0; i < c->streams; i++)
 		stream_drop(c->stream[i]);
 	free(c->stream);
+	setup_vary_forget(c);
 	for (unsigned i = 0; i < c->plugins; i++)
 		free(c->plugin_options[i]);
 	disks_clear(&c->disks);
@@ -802,4 +804,131 @@ setup_stream_unknown(const struct setup *c, const char *name,
 	fault_set(fault, -ENOENT, "not-found", "there is no stream '%s'", name);
 	fault_hint(fault, "the configuration has %s", names);
 	return -ENOENT;
+}
+
+/* ---- streams with other values --------------------------------------- */
+
+enum { VARIANTS_MOST = 512 };
+
+struct stream_variant {
+	char *text; /* as stream_vary_text() wrote it */
+	struct stream *stream;
+	struct stream_variant *next;
+};
+
+static void
+variants_drop(struct stream_variant **at)
+{
+	struct stream_variant *v;
+
+	while ((v = *at)) {
+		*at = v->next;
+		stream_drop(v->stream);
+		free(v->text);
+		free(v);
+	}
+}
+
+void
+setup_vary_forget(struct setup *c)
+{
+	variants_drop(&c->variants);
+}
+
+/* Finds the variant of this text and moves it to the front; NULL: none. */
+static struct stream_variant *
+variant_find(struct setup *c, const char *text)
+{
+	struct stream_variant **at = &c->variants, *v;
+	unsigned n = 0;
+
+	while ((v = *at) && strcmp(v->text, text)) {
+		at = &v->next;
+		if (++n == VARIANTS_MOST - 1)
+			variants_drop(at);
+	}
+	if (!v)
+		return NULL;
+	*at = v->next;
+	v->next = c->variants;
+	c->variants = v;
+	return v;
+}
+
+/* Makes a variant in front of the list.  Takes over `text`. */
+static int
+variant_make(struct setup *c, char *text, unsigned disks, struct fault *fault)
+{
+	struct stream_variant *v = calloc(1, sizeof *v);
+	int err = v ? stream_vary_make(&v->stream, text, disks, fault)
+		    : fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+
+	if (err) {
+		free(text);
+		free(v);
+		return err;
+	}
+	v->text = text;
+	v->next = c->variants;
+	c->variants = v;
+	return 0;
+}
+
+int
+setup_vary(struct setup *c, const json_t *request, unsigned disks,
+	   struct stream **stream, struct fault *fault)
+{
+	const json_t *of = json_is_object(request)
+			       ? json_object_get(request, "stream")
+			       : request;
+	const char *name = json_is_string(of) ? json_string_value(of) : "?";
+	struct stream_vary vary = { 0 };
+	char *text;
+	int err;
+
+	*stream = setup_stream(c, name);
+	if (!*stream)
+		return setup_stream_unknown(c, name, fault);
+	if (!json_is_object(request))
+		return 0;
+	err = stream_vary_read(&vary, request, fault);
+	if (!err)
+		err = stream_vary_text(&text, *stream, &vary, fault);
+	if (err || !text)
+		return err;
+	if (variant_find(c, text))
+		free(text);
+	else
+		err = variant_make(c, text, disks, fault);
+	if (!err)
+		*stream = c->variants->stream;
+	return err;
+}
+
+int
+setup_streams_fit(const struct setup *c, struct stream *const *stream,
+		  unsigned n, struct fault *fault)
+{
+	char is[UNITS_TEXT], need[UNITS_TEXT];
+	uint64_t memory = 0;
+	unsigned threads = 1;
+
+	for (unsigned i = 0; i < n; i++) {
+		memory += stream_memory(stream[i]);
+		if (stream[i]->plan.threads > threads)
+			threads = stream[i]->plan.threads;
+	}
+	if (memory > c->o.memory) {
+		fault_set(fault, -ENOMEM, "no-memory",
+			  "memory = %s is too small for these streams, which "
+			  "need %s",
+			  units_show_bytes(is, c->o.memory),
+			  units_show_bytes(need, memory));
+		return -ENOMEM;
+	}
+	if (threads > c->o.receivers)
+		return fault_set(fault, -EINVAL, "conf",
+				 "%u receivers are too few for these streams",
+				 c->o.receivers);
+	return 0;
 }

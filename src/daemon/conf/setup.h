@@ -77,6 +77,7 @@ struct setup {
 	unsigned plugins;
 	struct stream **stream; /* counted references */
 	unsigned streams;
+	struct stream_variant *variants; /* setup_vary's, newest first */
 };
 
 extern const struct option_key setup_options[], setup_control_options[],
@@ -106,6 +107,22 @@ int setup_load_again(struct setup *c, const struct setup *now, unsigned disks,
 
 /* Returns the stream of that name, or NULL.  The caller gets no reference. */
 struct stream *setup_stream(struct setup *c, const char *name);
+
+/*
+ * Finds or makes the stream of a request: a name, or VARY (requests/verbs.h).
+ * Made ones are kept, because a stream that has learned its frame rate, or that
+ * is still being flushed, serves the next recording, too; the next reload
+ * forgets them.  `disks`: number of disks now.  Returns 0, or -errno with a
+ * fault.  The caller gets no reference.
+ */
+int setup_vary(struct setup *c, const json_t *request, unsigned disks,
+	       struct stream **stream, struct fault *fault);
+void setup_vary_forget(struct setup *c);
+
+/* Returns 0 if memory and receivers suffice for all `n` streams at the same
+ * time, else -errno with a fault. */
+int setup_streams_fit(const struct setup *c, struct stream *const *stream,
+		      unsigned n, struct fault *fault);
 
 /* Returns -ENOENT with a fault that lists the streams there are. */
 int setup_stream_unknown(const struct setup *c, const char *name,

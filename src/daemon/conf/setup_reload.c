@@ -187,6 +187,7 @@ setup_reload(struct setup *c, unsigned disks, json_t *changes, json_t *restart,
 		keys_compare(c, &new, restart);
 		streams_take(c, &new, changes);
 		rest_take(c, &new, changes);
+		setup_vary_forget(c);
 	}
 	setup_unload(&new);
 	return err;

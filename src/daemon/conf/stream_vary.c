@@ -34,6 +34,120 @@ no_memory(struct fault *fault)
 	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 }
 
+/* ---- the request ----------------------------------------------------- */
+
+static int
+wrong(struct fault *fault, const char *key)
+{
+	return fault_set(fault, -EINVAL, "usage",
+			 "a stream's `%s` is of the wrong type or size", key);
+}
+
+/* Reads a whole number from `least` to `most`; leaves *n as it is if the key is
+ * missing. */
+static int
+number_read(const json_t *request, const char *key, int64_t most, int64_t *n,
+	    struct fault *fault)
+{
+	const json_t *value = json_object_get(request, key);
+
+	if (!value)
+		return 0;
+	*n = json_integer_value(value);
+	return json_is_integer(value) && *n >= 0 && *n <= most
+		   ? 0
+		   : wrong(fault, key);
+}
+
+static int
+text_read(const json_t *request, const char *key, const char **text,
+	  struct fault *fault)
+{
+	const json_t *value = json_object_get(request, key);
+
+	*text = json_string_value(value);
+	return !value || *text ? 0 : wrong(fault, key);
+}
+
+/* Reads a list of up to STREAM_VARY_LISTEN texts. */
+static int
+list_read(const json_t *request, const char *key,
+	  const char *text[STREAM_VARY_LISTEN], unsigned *n,
+	  struct fault *fault)
+{
+	const json_t *list = json_object_get(request, key), *item;
+	size_t i;
+
+	*n = 0;
+	if (list && (!json_is_array(list) ||
+		     json_array_size(list) > STREAM_VARY_LISTEN))
+		return wrong(fault, key);
+	json_array_foreach(list, i, item) {
+		if (!json_is_string(item) || json_string_length(item) > 127)
+			return wrong(fault, key);
+		text[(*n)++] = json_string_value(item);
+	}
+	return 0;
+}
+
+/* Accepts what may become part of a recording's name. */
+static bool
+is_name(const char *name)
+{
+	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz"
+				"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+");
+
+	return n && !name[n] && n < 64;
+}
+
+int
+stream_vary_read(struct stream_vary *v, const json_t *request,
+		 struct fault *fault)
+{
+	const json_t *legacy = json_object_get(request, "legacy");
+	const char *split, *receive;
+	int64_t payload = 0, prefix = -1, buffer = 0;
+	int err = text_read(request, "name", &v->name, fault);
+
+	if (!err && v->name && !is_name(v->name))
+		err = wrong(fault, "name");
+	if (!err)
+		err = text_read(request, "format", &v->format, fault);
+	if (!err)
+		err = text_read(request, "layout", &v->layout, fault);
+	if (!err)
+		err = text_read(request, "split", &split, fault);
+	if (!err && split && strcmp(split, "thread"))
+		err = wrong(fault, "split");
+	if (!err)
+		err = text_read(request, "receive", &receive, fault);
+	if (!err && receive && strcmp(receive, "tcp"))
+		err = wrong(fault, "receive");
+	if (!err && legacy && !json_is_boolean(legacy))
+		err = wrong(fault, "legacy");
+	if (!err)
+		err = number_read(request, "payload", 1 << 30, &payload, fault);
+	if (!err)
+		err = number_read(request, "prefix", 4096, &prefix, fault);
+	if (!err)
+		err = number_read(request, "socket_buffer", INT32_MAX, &buffer,
+				  fault);
+	if (!err)
+		err =
+		    list_read(request, "listen", v->listen, &v->listens, fault);
+	if (!err)
+		err = list_read(request, "allow", v->allow, &v->allows, fault);
+	if (err)
+		return err;
+	v->by_thread = split;
+	v->tcp = receive;
+	v->legacy = legacy ? json_is_true(legacy) : -1;
+	v->payload = (uint32_t)payload;
+	v->prefix = (int)prefix;
+	v->buffer = (uint64_t)buffer;
+	return 0;
+}
+
 /* ---- keys that differ ----------------------------------------------- */
 
 static const struct option_key *
@@ -229,12 +343,12 @@ tcp_add(config_setting_t *to, const struct stream_vary *v)
 	config_setting_t *list;
 	bool good = text_add(to, "receive", "tcp");
 
-	if (!good || !v->allow || !v->allow->n)
+	if (!good || !v->allows)
 		return good;
 	list = config_setting_add(to, "allow", CONFIG_TYPE_ARRAY);
 	good = list;
-	for (unsigned i = 0; good && i < v->allow->n; i++)
-		good = text_add(list, NULL, v->allow->text[i]);
+	for (unsigned i = 0; good && i < v->allows; i++)
+		good = text_add(list, NULL, v->allow[i]);
 	return good;
 }
 

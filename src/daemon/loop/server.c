@@ -317,6 +317,7 @@ struct client {
 	bool again;	/* has more requests than its share */
 	unsigned round; /* step of its last turn */
 	struct control_lines in;
+	struct control_fds fds; /* came, and were not taken yet */
 	struct unsent out;
 	bool gave;	     /* descriptors were sent; only once */
 	unsigned open;	     /* unanswered requests */
@@ -365,6 +366,8 @@ client_close(struct server *s, struct client *c)
 	s->n--;
 	listener_leave(&s->listener, &c->place);
 	close(c->fd);
+	while (c->fds.n)
+		close(c->fds.fd[--c->fds.n]);
 	control_lines_clear(&c->in);
 	unsent_clear(&c->out);
 	free(c);
@@ -430,6 +433,17 @@ bool
 server_waits(struct server *s, struct server_ticket t)
 {
 	return client_find(s, t.client) != NULL;
+}
+
+int
+server_fd_take(struct server *s, struct server_ticket t)
+{
+	struct client *c = client_find(s, t.client);
+	int fd = c && c->fds.n ? c->fds.fd[0] : -1;
+
+	if (fd >= 0)
+		memmove(c->fds.fd, c->fds.fd + 1, --c->fds.n * sizeof fd);
+	return fd;
 }
 
 void
@@ -614,6 +628,7 @@ client_add(struct server *s, int fd, const struct listener_peer *from)
 		return;
 	}
 	c->fd = fd;
+	c->in.fds = &c->fds;
 	unsent_init(&c->out);
 	c->number = ++s->numbers;
 	c->next = s->clients;

@@ -50,6 +50,10 @@ void server_step(struct server *s);
 /* True if the client is still connected. */
 bool server_waits(struct server *s, struct server_ticket t);
 
+/* Returns a descriptor that came with the request, or with an earlier one of
+ * that client which did not take it; the caller closes it.  -1: none came. */
+int server_fd_take(struct server *s, struct server_ticket t);
+
 /* Answers with `result`, a reference that is taken over. */
 void server_answer(struct server *s, struct server_ticket t, json_t *result);
 /* Answers with an object, and sends `n` (at most SERVER_FDS) descriptors with

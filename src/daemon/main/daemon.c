@@ -416,8 +416,9 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 	d->started_ns = clock_now();
 	d->r.ended = json_array();
 	d->transfers.ended = json_array();
+	d->kept = json_object();
 	d->r.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = d->r.wake < 0 || !d->r.ended || !d->transfers.ended
+	err = d->r.wake < 0 || !d->r.ended || !d->transfers.ended || !d->kept
 		  ? -ENOMEM
 		  : signals_open(d);
 	if (err)
@@ -484,6 +485,7 @@ daemon_finish(struct daemon *d)
 	arena_free(d->r.arena);
 	setup_unload(&d->r.setup);
 	json_decref(d->r.ended);
+	json_decref(d->kept);
 	daemon_fds_clear(&d->r.fds);
 	if (d->signals >= 0)
 		close(d->signals);

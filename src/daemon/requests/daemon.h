@@ -46,6 +46,7 @@ struct daemon {
 	int64_t started;    /* ns, steady */
 	int64_t started_ns; /* ns, UTC */
 
+	json_t *kept; /* values of clients, by name (`keep`) */
 	struct waiter *waiters;
 	struct disk_waiter *disk_waiters;
 };

@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/units.h"
 #include "daemon/requests/daemon.h"
 #include "daemon/sessions/mapping.h"
@@ -463,7 +464,8 @@ waiter_answer(struct daemon *d, const struct waiter *w)
 		refuse_failed(d, w);
 	else
 		server_answer(d->r.server, w->ticket,
-			      json_pack("{s:o}", "recordings",
+			      json_pack("{s:s, s:o}", "name", w->group,
+					"recordings",
 					infos(d, w->group, w->stop)));
 	return true;
 }
@@ -485,6 +487,64 @@ daemon_tell(struct daemon *d, const char *group)
 
 /* ---- the verbs ------------------------------------------------------- */
 
+/* True if the request does not want to wait for what it began. */
+static bool
+is_hurried(const json_t *request)
+{
+	return json_is_false(json_object_get(request, "wait"));
+}
+
+/* Ends the probes of the configured streams that variants are made of. */
+static void
+probes_end(struct daemon *d, const json_t *request)
+{
+	const json_t *list = json_object_get(request, "streams"), *item;
+	size_t i;
+
+	json_array_foreach(list, i, item) {
+		const char *name =
+		    json_string_value(json_object_get(item, "stream"));
+
+		if (name)
+			probes_step(&d->r, setup_stream(&d->r.setup, name));
+	}
+}
+
+/* Logs each stream that is not as configured: if nothing is received, that may
+ * be the reason. */
+static void
+variants_log(struct daemon *d, const struct order *o)
+{
+	for (unsigned i = 0; i < o->streams; i++) {
+		const struct stream *s = o->stream[i];
+
+		if (setup_stream(&d->r.setup, s->name) == s)
+			continue;
+		log_line(LEVEL_INFO, o->name,
+			 "stream %s has settings%s%s: %s, %u + %u bytes, "
+			 "layout %s, from %s%s",
+			 s->name, o->by[0] ? " from " : "", o->by, s->o.format,
+			 s->o.prefix, s->o.payload, s->o.layout,
+			 s->listen.n ? s->listen.text[0] : s->o.receive,
+			 s->listen.n > 1 ? ", ..." : "");
+	}
+}
+
+/* Replaces the fault of ports or memory that a recording which is ending gives
+ * back in a moment. */
+static int
+again(const struct daemon *d, int err, struct fault *fault)
+{
+	bool ends = false;
+
+	for (const struct session *s = d->r.sessions; s; s = s->next)
+		ends |=
+		    s->state > SESSION_RECORDING && s->state < SESSION_ENDED;
+	if (ends && (err == -EADDRINUSE || err == -ENOMEM))
+		fault->code = "again";
+	return err;
+}
+
 static int
 do_record(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	  struct fault *fault)
@@ -502,11 +562,20 @@ do_record(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		err = transfer_url_check(&d->transfers, o.name, o.send, fault);
 	if (!err)
 		err = order_check(&o, &d->r, fault);
-	if (!err)
-		err = order_begin(&d->r, &o, fault);
-	if (!err)
+	if (err)
+		return err;
+	probes_end(d, request);
+	err = order_begin(&d->r, &o, fault);
+	if (err)
+		return again(d, err, fault);
+	variants_log(d, &o);
+	if (is_hurried(request))
+		server_answer(d->r.server, ticket,
+			      json_pack("{s:s, s:o}", "name", o.name,
+					"recordings", infos(d, o.name, false)));
+	else
 		waiter_add(d, ticket, o.name, false);
-	return err;
+	return 0;
 }
 
 /* True if `name` means this session; also by its scan's name in the schedule,
@@ -520,12 +589,58 @@ is_meant(const struct daemon *d, const struct session *s, const char *name)
 }
 
 static int
+nothing_named(const char *name, struct fault *fault)
+{
+	fault_set(fault, -ENOENT, "not-found",
+		  "nothing named '%.80s' is being recorded or sent",
+		  name ? name : "");
+	fault_hint(fault, "'spate status' shows what is");
+	return -ENOENT;
+}
+
+/* Stops the recordings of an order.  Streams that were started together stop
+ * together. */
+static void
+group_stop(struct daemon *d, struct server_ticket ticket, const char *group,
+	   const json_t *request)
+{
+	for (struct session *s = d->r.sessions; s; s = s->next) {
+		if (!strcmp(s->group, group))
+			session_stop(s, verb_is_vsi(request) ? "record=off"
+							     : "stop");
+	}
+	if (is_hurried(request))
+		server_answer(d->r.server, ticket,
+			      json_pack("{s:[]}", "recordings"));
+	else
+		waiter_add(d, ticket, group, true);
+}
+
+/* Stops the recordings of exactly this name, and nothing else of it. */
+static int
+recording_stop(struct daemon *d, struct server_ticket ticket, const char *name,
+	       const json_t *request, struct fault *fault)
+{
+	for (const struct session *s = d->r.sessions; name && s; s = s->next) {
+		if (strcmp(s->group, name))
+			continue;
+		group_stop(d, ticket, name, request);
+		return 0;
+	}
+	return nothing_named(name, fault);
+}
+
+static int
 do_stop(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	struct fault *fault)
 {
 	const char *name = json_string_value(json_object_get(request, "name"));
 	char group[80] = "", scan[16] = "";
 
+	if (json_object_get(request, "send"))
+		return verb_stop_one(d, ticket, request, fault);
+	if (json_is_true(json_object_get(request, "recording")))
+		return recording_stop(d, ticket, name, request, fault);
 	for (struct session *s = d->r.sessions; name && s; s = s->next) {
 		if (!is_meant(d, s, name))
 			continue;
@@ -547,19 +662,9 @@ do_stop(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	if (!group[0] && name &&
 	    verb_stop_waiting(d, ticket, scan[0] ? scan : name) == 0)
 		return 0;
-	if (!group[0]) {
-		fault_set(fault, -ENOENT, "not-found",
-			  "nothing named '%.80s' is being recorded or sent",
-			  name ? name : "");
-		fault_hint(fault, "'spate status' shows what is");
-		return -ENOENT;
-	}
-	/* Streams that were started together stop together. */
-	for (struct session *s = d->r.sessions; s; s = s->next) {
-		if (!strcmp(s->group, group))
-			session_stop(s, "stop");
-	}
-	waiter_add(d, ticket, group, true);
+	if (!group[0])
+		return nothing_named(name, fault);
+	group_stop(d, ticket, group, request);
 	return 0;
 }
 
@@ -585,14 +690,74 @@ static int
 do_streams(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	   struct fault *fault)
 {
-	json_t *list = json_array();
+	const json_t *asked = json_object_get(request, "streams"), *item;
+	struct stream *const *stream = d->r.setup.stream;
+	struct stream *some[ORDER_STREAMS];
+	unsigned n = asked ? 0 : d->r.setup.streams;
+	json_t *list;
+	int err = 0;
+	size_t i;
 
-	(void)request;
-	(void)fault;
-	for (unsigned i = 0; i < d->r.setup.streams; i++)
-		json_array_append_new(list,
-				      report_stream(d->r.setup.stream[i]));
+	json_array_foreach(asked, i, item) {
+		stream = some;
+		if (n == ORDER_STREAMS)
+			return fault_set(fault, -EINVAL, "usage",
+					 "too many streams");
+		err =
+		    setup_vary(&d->r.setup, item, disk_set_writers(&d->r.disks),
+			       &some[n++], fault);
+		if (err)
+			return err;
+	}
+	if (asked)
+		err = setup_streams_fit(&d->r.setup, stream, n, fault);
+	if (err)
+		return err;
+	list = json_array();
+	for (i = 0; i < n; i++)
+		json_array_append_new(list, report_stream(stream[i]));
 	server_answer(d->r.server, ticket, json_pack("{s:o}", "streams", list));
+	return 0;
+}
+
+/* ---- keep ------------------------------------------------------------ */
+
+enum { KEPT_MOST = 16, KEPT_BYTES = 1 << 18 };
+
+static bool
+is_short(const json_t *value)
+{
+	return json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY) <=
+	       KEPT_BYTES;
+}
+
+static int
+do_keep(struct daemon *d, struct server_ticket ticket, const json_t *request,
+	struct fault *fault)
+{
+	const char *name = json_string_value(json_object_get(request, "name"));
+	json_t *value = json_object_get(request, "value"), *kept;
+
+	if (!name || !*name || strlen(name) > 64)
+		return fault_set(
+		    fault, -EINVAL, "usage",
+		    "keep takes a name of up to 64 characters, and "
+		    "a value");
+	if (value && json_is_null(value))
+		json_object_del(d->kept, name);
+	else if (value && !is_short(value))
+		return fault_set(fault, -EMSGSIZE, "usage",
+				 "a value of %d KiB at most is kept",
+				 KEPT_BYTES >> 10);
+	else if (value && !json_object_get(d->kept, name) &&
+		 json_object_size(d->kept) >= KEPT_MOST)
+		return fault_set(fault, -ENOSPC, "busy",
+				 "%d values are kept already", KEPT_MOST);
+	else if (value && json_object_set(d->kept, name, value))
+		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+	kept = json_object_get(d->kept, name);
+	server_answer(d->r.server, ticket,
+		      json_pack("{s:s, s:O?}", "name", name, "value", kept));
 	return 0;
 }
 
@@ -639,6 +804,7 @@ daemon_ask(void *arg, struct server_ticket ticket, const char *verb,
 		{ "info", do_info },
 		{ "status", do_status },
 		{ "streams", do_streams },
+		{ "keep", do_keep },
 		{ "reload", verb_reload },
 		{ "disks", verb_disks },
 		{ "disks-add", verb_disks_add },

@@ -9,21 +9,29 @@
  * framing).  Keys in [] are optional.  Times are ISO 8601 UTC with nine digits.
  * Programs read the keys of DISK and INFO, so those do not change.
  *
- * record   {name, streams:[S...], [for:"30s"], [until:TIME], [resume:true],
- *          [send:URL]}
- *          -> {recordings:[{id, name, stream}...]}
+ * record   {name, streams:[S or VARY...], [for:"30s"], [until:TIME],
+ *          [resume:true], [send:URL], [rename:true], [share:true], [by:TEXT],
+ *          [wait:false]}
+ *          -> {name, recordings:[INFO...]}
  *          Several streams are recorded as <name>_ds<stream> each.  `resume`
  *          continues an interrupted recording of the name.  `send`: each
- *          recording is sent there while it is made.
+ *          recording is sent there while it is made.  `rename`: a taken name
+ *          gets a letter.  `share`: also streams that are recorded already.
+ *          `by`: the client, for INFO.  It is answered when a disk has the
+ *          folder, with wait:false at once.  Error "again": a recording that
+ *          is ending holds ports or memory for a moment
  *          With at: TIME, [backlog:"5s"], [priority:N] the request adds a scan
  *          to the schedule; `at` and `until` may then be times of the data,
  *          "@TIME"
  *          -> {recordings:[], scan:SCAN}
  * scan     {scan: ID}  a scan of the schedule -> {scan:SCAN}
- * stop     {name: "NAME" or "ID"}  answers when the data is durable
+ * stop     {name: "NAME" or "ID", [recording:true], [by:TEXT], [wait:false]}
+ *          answers when the data is durable, with wait:false at once.  With
+ *          `recording` only recordings that were ordered by that name
  *          -> {recordings:[INFO...]}; for a recording that waits or is armed
  *             {recordings:[], scans:[SCAN...]}; for data that is only sent, or
  *             with the ID of a transfer, {recordings:[], sends:[SEND...]}
+ *          {send: ID, [by:TEXT], [wait:false]}  a transfer, nothing else
  * info     {name}  a recording that runs, or ended since the daemon started
  *          -> {recordings:[INFO...]}; error "not-found" for any other
  * status   {} -> {version, pid, started, uptime_s,
@@ -41,10 +49,14 @@
  *            start), whole (of these, read with every record)}}
  * reload   {}  reads the configuration again; a fault in it changes nothing
  *          -> {conf, changes:[TEXT...], restart:[TEXT...] (keys that need one)}
- * streams  {} -> {streams:[{name, receive, format, listen:[..], prefix,
+ * streams  {[streams:[S or VARY...]]}  all streams; or these, if they could be
+ *          recorded together, else an error
+ *          -> {streams:[{name, receive, format, listen:[..], prefix,
  *            payload, sequence, rate, block_bytes, block_packets, blocks,
  *            memory, layout, fill, subs, store: "heap", "cube" or null,
  *            recording: NAME or null, armed: NAME or null}...]}
+ * keep     {name, [value]}  keeps a value for a client as long as spated runs,
+ *          at most 16 of 256 KiB; null forgets it -> {name, value or null}
  * disks    {} -> {disks:[DISK...], space:SPACE, patterns:[..], skipped}
  * disks-add   {path, [force:bool]}  answers when the writer has tried the disk;
  *          `force` accepts a folder on the system's own disk
@@ -82,9 +94,11 @@
  * send     {name, to, [rate:"8Gbps|data|free"], [connections:N], [plain:bool],
  *          [follow:bool], [range:"T1..T2" or bytes:"A..B"], [threads:[N..]],
  *          [sub:N], [strip:N or "header"], [no_prefix:bool], [packet:BYTES],
- *          [as:NAME], [priority:N], [patience:"1m"], [wait:bool]}
+ *          [as:NAME], [priority:N], [patience:"1m"], [wait:bool], [fd:true]}
  *          sends a complete recording, or with `follow` one that is made;
- *          answers when it is in the queue, with `wait` when it has ended
+ *          answers when it is in the queue, with `wait` when it has ended.
+ *          `fd`: it is written to the descriptor that came with the request,
+ *          and `to` only names that
  *          -> {sends:[SEND...]}
  * relay    {stream, to, [for:"30s"], and as above: rate, connections, plain,
  *          threads, sub, strip, no_prefix, packet, priority, patience, wait}
@@ -121,6 +135,10 @@
  *          -> PROBE; for a stream that is being recorded
  *             {stream, format, recording: NAME, recordings:[INFO...]}
  *
+ * VARY     {stream:S} and keys of a stream's configuration that differ:
+ *          {[name], [format], [payload], [prefix], [legacy:bool], [layout],
+ *          [split:"thread"], [socket_buffer:N] (at least), [listen:[..]],
+ *          [receive:"tcp"] (bytes as they come), [allow:[..]] (with `receive`)}
  * PROBE    the keys that flow/receive/sample.h lists, and {stream, format,
  *           recording: null, seconds, subs, overruns, sources:[{address,
  *           device, sender, datagrams, overruns}...]}
@@ -138,6 +156,7 @@
  * INFO     as `spate info --json` prints (store/recording/recording.h), and if
  *          it runs also {id, state:"armed|recording|stopping", elapsed_s,
  *          left_s or null, rate (bits/s, last second), blocks:{total, free},
+ *          [by: client that ordered it],
  *          stop_at, [scan: ID in the schedule], [why: no disk takes blocks
  *          now]}; a recording that was stopped while armed is "cancelled", and
  *          left nothing
@@ -214,6 +233,11 @@ int verb_resume_send(struct daemon *d, struct server_ticket ticket,
  * none. */
 int verb_stop_send(struct daemon *d, struct server_ticket ticket,
 		   const char *which);
+/* Stops the transfer of `send`. */
+int verb_stop_one(struct daemon *d, struct server_ticket ticket,
+		  const json_t *request, struct fault *fault);
+/* True if the request comes from VSI-S, which `by` says. */
+bool verb_is_vsi(const json_t *request);
 
 /* verbs_schedule.c */
 int verb_schedule_ls(struct daemon *d, struct server_ticket ticket,

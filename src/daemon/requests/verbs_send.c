@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/transfers/transfer.h"
 #include "daemon/requests/verbs.h"
@@ -28,7 +29,33 @@ wait_add(struct daemon *d, struct server_ticket ticket, const unsigned *id,
 		   : 0;
 }
 
+bool
+verb_is_vsi(const json_t *request)
+{
+	const char *by = json_string_value(json_object_get(request, "by"));
+
+	return by && !strncmp(by, "vsi", 3) && (!by[3] || by[3] == ' ');
+}
+
 /* ---- send and relay -------------------------------------------------- */
+
+/* Takes the descriptor that came with the request, to write to. */
+static int
+file_take(struct daemon *d, struct server_ticket ticket,
+	  struct transfer_order *o, struct fault *fault)
+{
+	int fd = server_fd_take(d->r.server, ticket);
+
+	if (fd >= 0)
+		o->file = transfer_file_make(fd);
+	if (o->file)
+		return 0;
+	transfer_order_clear(o);
+	if (fd < 0)
+		return usage(fault, "no descriptor came with `fd`");
+	close(fd);
+	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+}
 
 static int
 begin(struct daemon *d, struct server_ticket ticket, const json_t *request,
@@ -38,6 +65,8 @@ begin(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	struct transfer *t;
 	int err = transfer_order_read(o, request, d->r.setup.send, fault);
 
+	if (!err && json_is_true(json_object_get(request, "fd")))
+		err = file_take(d, ticket, o, fault);
 	if (!err)
 		err = transfer_add(&d->transfers, o, &t, fault);
 	if (!err && wait)
@@ -242,5 +271,25 @@ verb_stop_send(struct daemon *d, struct server_ticket ticket, const char *which)
 	if (!id || transfer_wait(&d->transfers, ticket, id, n))
 		server_refuse(d->r.server, ticket, &fault);
 	free(id);
+	return 0;
+}
+
+int
+verb_stop_one(struct daemon *d, struct server_ticket ticket,
+	      const json_t *request, struct fault *fault)
+{
+	struct transfer *t;
+	int err = find(d, request, &t, fault);
+
+	if (err)
+		return err;
+	transfer_stop(&d->transfers, t,
+		      verb_is_vsi(request) ? "it was ended over VSI-S"
+					   : "stopped by hand");
+	if (!json_is_false(json_object_get(request, "wait")))
+		return wait_add(d, ticket, &t->id, 1, fault);
+	server_answer(d->r.server, ticket,
+		      json_pack("{s:[], s:[o]}", "recordings", "sends",
+				transfer_json(&d->transfers, t)));
 	return 0;
 }

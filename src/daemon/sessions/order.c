@@ -265,26 +265,31 @@ order_streams(struct recorder *r, const json_t *request, struct order *o,
 	      struct fault *fault)
 {
 	const json_t *list = json_object_get(request, "streams"), *item;
+	bool varied = false;
 	size_t i;
 
 	json_array_foreach(list, i, item) {
-		const char *name = json_string_value(item);
-		struct stream *s = name ? setup_stream(&r->setup, name) : NULL;
+		struct stream *s;
+		int err;
 
 		if (i >= sizeof o->stream / sizeof *o->stream)
 			return usage(fault, "too many streams");
-		if (!s)
-			return setup_stream_unknown(&r->setup,
-						    name ? name : "?", fault);
+		err = setup_vary(&r->setup, item, disk_set_writers(&r->disks),
+				 &s, fault);
+		if (err)
+			return err;
+		varied |= json_is_object(item);
 		for (unsigned k = 0; k < o->streams; k++) {
 			if (o->stream[k] == s)
 				return usage(fault, "the same stream twice");
 		}
 		o->stream[o->streams++] = s;
 	}
-	return o->streams ? 0
-			  : usage(fault, "which stream? `streams` is "
-					 "missing");
+	if (!o->streams)
+		return usage(fault, "which stream? `streams` is missing");
+	return varied
+		   ? setup_streams_fit(&r->setup, o->stream, o->streams, fault)
+		   : 0;
 }
 
 void
@@ -381,6 +386,7 @@ stream_add(struct recorder *r, const struct order *o, unsigned i,
 	for (; *end; end = &(*end)->next) {
 		snprintf((*end)->group, sizeof(*end)->group, "%.79s", o->name);
 		(*end)->send = o->send ? strdup(o->send) : NULL;
+		memcpy((*end)->by, o->by, sizeof o->by);
 	}
 	*end = *list;
 	*list = first;
@@ -468,11 +474,13 @@ int
 order_read(struct order *o, struct recorder *r, const json_t *request,
 	   struct fault *fault)
 {
-	const char *name;
+	const char *name, *by;
 	int err;
 
 	*o = (struct order){ 0 };
 	err = text_of(request, "name", &name, fault);
+	if (!err)
+		err = text_of(request, "by", &by, fault);
 	if (!err && !name)
 		err = usage(fault, "`name` is missing");
 	if (!err)
@@ -482,7 +490,12 @@ order_read(struct order *o, struct recorder *r, const json_t *request,
 	if (err)
 		return err;
 	snprintf(o->name, sizeof o->name, "%s", name);
+	snprintf(o->by, sizeof o->by, "%s", by ? by : "");
 	if (json_is_true(json_object_get(request, "resume")))
 		o->flags |= ORDER_RESUME;
+	if (json_is_true(json_object_get(request, "rename")))
+		o->flags |= ORDER_RENAME;
+	if (json_is_true(json_object_get(request, "share")))
+		o->flags |= ORDER_SHARE;
 	return text_of(request, "send", &o->send, fault);
 }

@@ -21,7 +21,8 @@ enum order_flag {
 	ORDER_RESUME = 4,
 };
 
-/* A request to record, with its streams (borrowed from the setup). */
+/* A request to record, with its streams (borrowed from the setup, which keeps
+ * them for this turn of the event loop). */
 struct order {
 	/* of the recording; order_check may change it with ORDER_RENAME */
 	char name[128];
@@ -33,6 +34,7 @@ struct order {
 	unsigned scan;	/* number of the schedule's scan; 0: a client's order */
 	/* URL to send to while it is recorded; borrowed; NULL: none */
 	const char *send;
+	char by[SESSION_BY]; /* the client that ordered it; "": not told */
 };
 
 /* Reads the request `record`, for order_check.  Returns 0, or -errno with a

@@ -604,6 +604,8 @@ live_set(json_t *to, struct session *s)
 				? report_time(clock_now() + s->stop_at - now)
 				: json_null());
 	json_object_set_new(to, "rate", json_real(s->rate));
+	if (s->by[0])
+		json_object_set_new(to, "by", json_string(s->by));
 	json_object_set_new(to, "learning",
 			    json_boolean(stream_input_learning(s->in)));
 	json_object_set_new(

@@ -79,7 +79,7 @@ struct session_sub {
 	int64_t last; /* ns, steady: when the count last grew; 0: never */
 };
 
-enum { SESSION_NAME = 160 };
+enum { SESSION_NAME = 160, SESSION_BY = 64 };
 #define SESSION_PATIENCE (10 * NS_SECOND) /* ns */
 
 struct session {
@@ -93,6 +93,7 @@ struct session {
 	char name[SESSION_NAME]; /* name of the recording and of its folder */
 	char group[80];		 /* name of the order, for all its recordings */
 	char *send; /* URL it is sent to while it is recorded, or NULL */
+	char by[SESSION_BY]; /* the client that ordered it; "": not told */
 	enum session_state state;
 	const char *reason; /* why it stopped; static text */
 	bool failed;

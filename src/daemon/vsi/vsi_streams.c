@@ -124,8 +124,6 @@ text_make(char **text, const struct make *m, struct fault *fault)
 				 .buffer = m->set->buffer,
 				 .by_thread = m->set->by_thread,
 				 .tcp = is_tcp(m->set),
-				 .allow = m->allow,
-				 .listen = listen,
 				 .listens = m->ports };
 	const char *base = m->base->listen.n ? m->base->listen.text[0] : "";
 
@@ -143,6 +141,11 @@ text_make(char **text, const struct make *m, struct fault *fault)
 		snprintf(listen[0], sizeof *listen, "0.0.0.0:%d", TCP_PORT);
 		v.listens = 1;
 	}
+	for (unsigned i = 0; i < v.listens; i++)
+		v.listen[i] = listen[i];
+	for (; v.allows < m->allow->n && v.allows < STREAM_VARY_LISTEN;
+	     v.allows++)
+		v.allow[v.allows] = m->allow->text[v.allows];
 	return stream_vary_text(text, m->base, &v, fault);
 }
 

@@ -562,6 +562,56 @@ START_TEST(gives_descriptors_once)
 }
 END_TEST
 
+/* Descriptors wait for the request that takes them, four at most. */
+START_TEST(takes_descriptors)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(6 * sizeof(int))];
+	} control = { .head = { .cmsg_len = CMSG_LEN(6 * sizeof(int)),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS } };
+	char line[] = "{\"id\":1,\"do\":\"later\"}\n";
+	struct iovec data = { line, strlen(line) };
+	struct msghdr m = { .msg_iov = &data,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen = sizeof control };
+	int fd, pipes[2], six[6], got;
+	char one;
+
+	begin();
+	fd = client(true);
+	tell(fd, line);
+	step();
+	ck_assert_int_eq(server_fd_take(server, last), -1);
+	ck_assert_int_eq(pipe(pipes), 0);
+	for (int i = 0; i < 6; i++)
+		six[i] = pipes[1];
+	memcpy(CMSG_DATA(&control.head), six, sizeof six);
+	ck_assert_int_gt(sendmsg(fd, &m, 0), 0);
+	close(pipes[1]);
+	step();
+	got = server_fd_take(server, last);
+	ck_assert_int_ge(got, 0);
+	ck_assert_int_eq(write(got, "x", 1), 1);
+	ck_assert_int_eq(read(pipes[0], &one, 1), 1);
+	close(got);
+	for (int i = 0; i < 2; i++) {
+		got = server_fd_take(server, last);
+		ck_assert_int_ge(got, 0);
+		close(got);
+	}
+	/* The last one is closed with the client, as two were at once. */
+	close(fd);
+	step();
+	ck_assert_int_eq(server_fd_take(server, last), -1);
+	ck_assert_int_eq(read(pipes[0], &one, 1), 0);
+	close(pipes[0]);
+	end();
+}
+END_TEST
+
 START_TEST(taken)
 {
 	const struct server_hooks hooks = { ask, NULL };
@@ -586,4 +636,5 @@ END_TEST
 
 SUITE("server", answers, garbage, long_lines, shares, a_crowd_shares,
       silent_ones_lock_nobody_out, idle_ones_lock_nobody_out, users_share,
-      no_descriptors, never_reads, too_many_open, gives_descriptors_once, taken)
+      no_descriptors, never_reads, too_many_open, gives_descriptors_once,
+      takes_descriptors, taken)
