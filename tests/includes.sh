@@ -55,14 +55,16 @@ part src/contract '' .
 part src/wire 'contract' .
 part src/net 'contract wire' .
 part src/base 'contract' .
-part src/control 'contract base' .
+part src/control 'contract base net' .
 part src/store 'contract wire net base control' \
 	disk record foreign recording list view read write repair
 store=$listed
 part src/flow "$store" \
 	memory place slots heaps receive output write source send copy
 part src/daemon "$listed" \
-	loop conf disks sessions transfers schedule requests vsi main
+	loop conf disks sessions transfers schedule requests
+part src/vsi "$listed" .
+room src/daemon/main $listed
 part src/cli "$store" show send . schedule disks gen
 part fuse "$store" live tree .
 part plugins/format 'contract' .

@@ -3,6 +3,7 @@ libbase_a_SOURCES = \
 	%D%/clock.c %D%/clock.h \
 	%D%/conf.c %D%/conf.h \
 	src/control/control.c src/control/control.h \
+	src/control/listener.c src/control/listener.h \
 	%D%/crc32c.c %D%/crc32c.h \
 	%D%/ease.c %D%/ease.h \
 	%D%/fault.c %D%/fault.h \
@@ -13,5 +14,5 @@ libbase_a_SOURCES = \
 	%D%/text.c %D%/text.h \
 	%D%/units.c %D%/units.h \
 	%D%/worker.c %D%/worker.h
-BASE_LIBS = libnet.a libwire.a libbase.a $(LIBCONFIG_LIBS) $(JANSSON_LIBS) $(ISAL_LIBS) $(LIBCRYPTO_LIBS) \
+BASE_LIBS = libbase.a libnet.a libwire.a $(LIBCONFIG_LIBS) $(JANSSON_LIBS) $(ISAL_LIBS) $(LIBCRYPTO_LIBS) \
 	-ldl -lm -lpthread

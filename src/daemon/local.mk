@@ -1,7 +1,6 @@
 noinst_LIBRARIES += libdaemon.a
 libdaemon_a_SOURCES = \
 	%D%/loop/fds.c %D%/loop/fds.h \
-	%D%/loop/listener.c %D%/loop/listener.h \
 	%D%/loop/server.c %D%/loop/server.h \
 	%D%/conf/node.c %D%/conf/node.h \
 	%D%/conf/setup.c %D%/conf/setup.h \
@@ -52,16 +51,16 @@ libdaemon_a_SOURCES = \
 	%D%/requests/verbs_disks.c \
 	%D%/requests/verbs_schedule.c \
 	%D%/requests/verbs_send.c \
-	%D%/vsi/vsi.c %D%/vsi/vsi.h \
-	%D%/vsi/vsi_copy.c \
-	%D%/vsi/vsi_daemon.c %D%/vsi/vsi_daemon.h \
-	%D%/vsi/vsi_file.c %D%/vsi/vsi_file.h \
-	%D%/vsi/vsi_line.c %D%/vsi/vsi_line.h \
-	%D%/vsi/vsi_mode.c %D%/vsi/vsi_mode.h \
-	%D%/vsi/vsi_net.c \
-	%D%/vsi/vsi_record.c \
-	%D%/vsi/vsi_server.c %D%/vsi/vsi_server.h \
-	%D%/vsi/vsi_streams.c %D%/vsi/vsi_streams.h \
+	src/vsi/vsi.c src/vsi/vsi.h \
+	src/vsi/vsi_copy.c \
+	src/vsi/vsi_daemon.c src/vsi/vsi_daemon.h \
+	src/vsi/vsi_file.c src/vsi/vsi_file.h \
+	src/vsi/vsi_line.c src/vsi/vsi_line.h \
+	src/vsi/vsi_mode.c src/vsi/vsi_mode.h \
+	src/vsi/vsi_net.c \
+	src/vsi/vsi_record.c \
+	src/vsi/vsi_server.c src/vsi/vsi_server.h \
+	src/vsi/vsi_streams.c src/vsi/vsi_streams.h \
 	%D%/main/daemon.c %D%/main/daemon.h
 sbin_PROGRAMS += spated
 spated_SOURCES = %D%/main/main.c

@@ -9,12 +9,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "daemon/vsi/vsi_copy.c"
-#include "daemon/vsi/vsi_record.c"
-#include "daemon/vsi/vsi_mode.c"
-#include "daemon/vsi/vsi_line.c"
-#include "daemon/vsi/vsi.c"
-#include "daemon/vsi/vsi_net.c"
+#include "vsi/vsi_copy.c"
+#include "vsi/vsi_record.c"
+#include "vsi/vsi_mode.c"
+#include "vsi/vsi_line.c"
+#include "vsi/vsi.c"
+#include "vsi/vsi_net.c"
 #include "store/disk/layout.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

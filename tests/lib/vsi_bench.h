@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/vsi/vsi.h"
-#include "daemon/vsi/vsi_file.h"
+#include "vsi/vsi.h"
+#include "vsi/vsi_file.h"
 #include "lib/suite.h"
 
 static struct bench {

@@ -36,7 +36,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "control/control.h"
-#include "daemon/loop/listener.h"
+#include "control/listener.h"
 
 /* The file of the control socket, and the lock that says which daemon owns
  * it. */

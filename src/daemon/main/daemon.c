@@ -65,7 +65,7 @@
 #include "daemon/schedule/admission.h"
 #include "daemon/schedule/schedule_host.h"
 #include "daemon/sessions/report.h"
-#include "daemon/vsi/vsi_daemon.h"
+#include "vsi/vsi_daemon.h"
 #include "flow/memory/arena.h"
 #include "flow/memory/map.h"
 #include "flow/write/disk_recording.h"

@@ -36,7 +36,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "base/units.h"
-#include "daemon/loop/listener.h"
+#include "control/listener.h"
 #include "net/allow.h"
 #include "daemon/sessions/recorder.h"
 #include "flow/copy/copy_in.h"

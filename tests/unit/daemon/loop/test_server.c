@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "daemon/loop/listener.c"
+#include "control/listener.c"
 #include "daemon/loop/server.c"
 #include "lib/scratch.h"
 #include "lib/suite.h"

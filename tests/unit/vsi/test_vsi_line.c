@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The grammar of VSI-S: commands out of bytes, whatever pieces they come in. */
-#include "daemon/vsi/vsi_line.c"
+#include "vsi/vsi_line.c"
 #include "lib/suite.h"
 
 static struct vsi_lines lines;

@@ -27,7 +27,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "daemon/vsi/vsi.h"
+#include "vsi/vsi.h"
 
 /* ---- record ---------------------------------------------------------- */
 

@@ -3,9 +3,9 @@
 #include <arpa/inet.h>
 #include <poll.h>
 
-#include "daemon/loop/listener.c"
-#include "daemon/vsi/vsi_server.c"
-#include "daemon/vsi/vsi_line.c"
+#include "control/listener.c"
+#include "vsi/vsi_server.c"
+#include "vsi/vsi_line.c"
 #include "lib/suite.h"
 
 static struct vsi_server *server;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_DAEMON_LOOP_LISTENER_H
-#define SPATE_DAEMON_LOOP_LISTENER_H
+#ifndef SPATE_CONTROL_LISTENER_H
+#define SPATE_CONTROL_LISTENER_H
 
 #include <stdbool.h>
 #include <stdint.h>

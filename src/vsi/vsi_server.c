@@ -11,7 +11,7 @@
  * does not read its replies is not read from either: its commands wait in the
  * kernel, and then in the client.
  */
-#include "daemon/vsi/vsi_server.h"
+#include "vsi/vsi_server.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -27,7 +27,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/loop/listener.h"
+#include "control/listener.h"
 #include "net/allow.h"
 
 /*

@@ -2,7 +2,7 @@
 /* Modes, labels and networks: what is taken, and what is not. */
 #include <arpa/inet.h>
 
-#include "daemon/vsi/vsi_mode.c"
+#include "vsi/vsi_mode.c"
 #include "net/allow.h"
 #include "lib/suite.h"
 

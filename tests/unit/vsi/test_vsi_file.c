@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which files the folders of `files` hold. */
-#include "daemon/vsi/vsi_file.h"
+#include "vsi/vsi_file.h"
 #include "lib/suite.h"
 
 /* Returns what vsi_file_start says of a look at a file. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_DAEMON_VSI_VSI_LINE_H
-#define SPATE_DAEMON_VSI_VSI_LINE_H
+#ifndef SPATE_VSI_VSI_LINE_H
+#define SPATE_VSI_VSI_LINE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -14,7 +14,7 @@
  * A recording of several streams has parts, NAME_ds<stream>.  "_ds" always
  * begins a part, since names that contain it are refused.
  */
-#include "daemon/vsi/vsi_daemon.h"
+#include "vsi/vsi_daemon.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -31,9 +31,9 @@
 #include "daemon/sessions/order.h"
 #include "daemon/sessions/report.h"
 #include "daemon/transfers/transfer.h"
-#include "daemon/vsi/vsi.h"
-#include "daemon/vsi/vsi_server.h"
-#include "daemon/vsi/vsi_streams.h"
+#include "vsi/vsi.h"
+#include "vsi/vsi_server.h"
+#include "vsi/vsi_streams.h"
 
 /*
  * Facts of a recording, all of its parts together, from where they are known: a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_DAEMON_VSI_VSI_DAEMON_H
-#define SPATE_DAEMON_VSI_VSI_DAEMON_H
+#ifndef SPATE_VSI_VSI_DAEMON_H
+#define SPATE_VSI_VSI_DAEMON_H
 
 #include "base/fault.h"
 

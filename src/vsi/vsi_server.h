@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_DAEMON_VSI_VSI_SERVER_H
-#define SPATE_DAEMON_VSI_VSI_SERVER_H
+#ifndef SPATE_VSI_VSI_SERVER_H
+#define SPATE_VSI_VSI_SERVER_H
 
 #include <stdint.h>
 
 #include "base/fault.h"
 #include "contract/option.h"
-#include "daemon/vsi/vsi_line.h"
+#include "vsi/vsi_line.h"
 
 enum {
 	VSI_OUT = 4 * VSI_REPLY,

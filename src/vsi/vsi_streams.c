@@ -14,7 +14,7 @@
  * With TCP it is one port, one recording, and bytes as they come: so m5copy
  * transfers files and recordings (format "raw").
  */
-#include "daemon/vsi/vsi_streams.h"
+#include "vsi/vsi_streams.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_DAEMON_VSI_VSI_STREAMS_H
-#define SPATE_DAEMON_VSI_VSI_STREAMS_H
+#ifndef SPATE_VSI_VSI_STREAMS_H
+#define SPATE_VSI_VSI_STREAMS_H
 
 #include "daemon/conf/setup.h"
-#include "daemon/vsi/vsi.h"
+#include "vsi/vsi.h"
 
 /*
  * The streams of a VSI-S recording: those of `vsi.streams`; or variants of

@@ -8,7 +8,7 @@
  * A command that is too long is skipped up to its end, so that the next one is
  * understood.
  */
-#include "daemon/vsi/vsi_line.h"
+#include "vsi/vsi_line.h"
 
 #include <ctype.h>
 #include <stdarg.h>

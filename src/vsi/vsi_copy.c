@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "daemon/vsi/vsi.h"
-#include "daemon/vsi/vsi_file.h"
+#include "vsi/vsi.h"
+#include "vsi/vsi_file.h"
 
 enum { DATA_PORT = 2630 };
 

@@ -12,7 +12,7 @@
  */
 #include "config.h"
 
-#include "daemon/vsi/vsi.h"
+#include "vsi/vsi.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/vsi/vsi.h"
+#include "vsi/vsi.h"
 
 enum { MTU_MOST = 9000, MTU_LEAST = 64, IP_UDP = 28 };
 

@@ -2,12 +2,12 @@
 /* The commands that set what is received, and those of disks and scans. */
 #include "lib/vsi_bench.h"
 
-#include "daemon/vsi/vsi.c"
-#include "daemon/vsi/vsi_copy.c"
-#include "daemon/vsi/vsi_record.c"
-#include "daemon/vsi/vsi_mode.c"
-#include "daemon/vsi/vsi_line.c"
-#include "daemon/vsi/vsi_net.c"
+#include "vsi/vsi.c"
+#include "vsi/vsi_copy.c"
+#include "vsi/vsi_record.c"
+#include "vsi/vsi_mode.c"
+#include "vsi/vsi_line.c"
+#include "vsi/vsi_net.c"
 
 START_TEST(modes)
 {

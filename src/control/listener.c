@@ -9,7 +9,7 @@
  *
  * Places are few, so they are counted anew for each connection.
  */
-#include "daemon/loop/listener.h"
+#include "control/listener.h"
 
 #include <errno.h>
 #include <netinet/in.h>

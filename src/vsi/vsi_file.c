@@ -13,7 +13,7 @@
  * reads `state` (acquire) before them.  The second of both to set `left` frees
  * the struct.
  */
-#include "daemon/vsi/vsi_file.h"
+#include "vsi/vsi_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_DAEMON_VSI_VSI_H
-#define SPATE_DAEMON_VSI_VSI_H
+#ifndef SPATE_VSI_VSI_H
+#define SPATE_VSI_VSI_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/fault.h"
 #include "contract/option.h"
-#include "daemon/vsi/vsi_mode.h"
-#include "daemon/vsi/vsi_line.h"
+#include "vsi/vsi_mode.h"
+#include "vsi/vsi_line.h"
 
 /*
  * A vsi is one recorder as a Field System sees it: what jive5ab is on a

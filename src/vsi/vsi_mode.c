@@ -6,7 +6,7 @@
  * A name must be one that every reader of FlexBuff recordings accepts: '.'
  * breaks jive5ab's own, and "_ds" begins the name of a datastream there.
  */
-#include "daemon/vsi/vsi_mode.h"
+#include "vsi/vsi_mode.h"
 
 #include <ctype.h>
 #include <errno.h>
