@@ -4,6 +4,7 @@ libbase_a_SOURCES = \
 	%D%/conf.c %D%/conf.h \
 	src/control/control.c src/control/control.h \
 	src/control/listener.c src/control/listener.h \
+	src/control/vsi_conf.c src/control/vsi_conf.h \
 	%D%/crc32c.c %D%/crc32c.h \
 	%D%/ease.c %D%/ease.h \
 	%D%/fault.c %D%/fault.h \

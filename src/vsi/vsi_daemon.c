@@ -743,7 +743,7 @@ ready(void *arg, short revents)
 static int
 listen_begin(struct vsi_daemon *vsi, struct fault *fault)
 {
-	const struct setup_vsi *o = &vsi->d->r.setup.vsi;
+	const struct vsi_conf *o = &vsi->d->r.setup.vsi;
 	const struct vsi_server_args args = { .listen = o->listen,
 					      .allow = o->allow,
 					      .command = command,

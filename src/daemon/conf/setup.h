@@ -6,6 +6,7 @@
 
 #include "base/conf.h"
 #include "base/secret.h"
+#include "control/vsi_conf.h"
 #include "daemon/conf/setup_send.h"
 #include "daemon/conf/stream.h"
 #include "flow/write/writer.h"
@@ -38,14 +39,6 @@ struct setup_control {
 	const char *socket, *group;
 };
 
-/* The group `vsi`.  Without `listen` there is no VSI-S server. */
-struct setup_vsi {
-	struct option_texts listen, streams, allow, files;
-	const char *version; /* text of version?; NULL: spate's own */
-	const char *only;    /* the default of `streams`, which points here */
-};
-enum { SETUP_VSI_STREAMS = 64 };
-
 /* The group `inbox`.  Without `listen` there is no inbox. */
 struct setup_inbox {
 	struct option_texts listen, allow;
@@ -63,7 +56,7 @@ struct setup {
 	const char *path;
 	struct setup_options o;
 	struct setup_control control;
-	struct setup_vsi vsi;
+	struct vsi_conf vsi;
 	struct setup_inbox inbox;
 	struct setup_send_options send_options;
 	struct setup_send *send; /* a counted reference */
@@ -81,7 +74,7 @@ struct setup {
 };
 
 extern const struct option_key setup_options[], setup_control_options[],
-    setup_vsi_options[], setup_inbox_options[];
+    setup_inbox_options[];
 
 /* Reads and checks the file `path`.  Returns 0, or -errno with a fault; call
  * setup_unload in either case. */

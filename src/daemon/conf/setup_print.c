@@ -211,7 +211,7 @@ receivers_print(const struct setup *c)
 }
 
 static void
-vsi_print(const struct setup_vsi *v)
+vsi_print(const struct vsi_conf *v)
 {
 	for (unsigned i = 0; i < v->listen.n; i++)
 		printf("%s %s", i ? "," : "vsi     ", v->listen.text[i]);

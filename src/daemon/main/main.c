@@ -108,7 +108,7 @@ options_print(void)
 	table_print("in the file itself, of sending", setup_send_options);
 	status |= plugins_print("send", "in send.", "");
 	table_print("in control", setup_control_options);
-	table_print("in vsi", setup_vsi_options);
+	table_print("in vsi", vsi_conf_options);
 	table_print("in inbox", setup_inbox_options);
 	table_print("in streams.NAME", stream_options);
 	table_print("in a scan of the schedule", scan_options);
