@@ -12,8 +12,9 @@ disks_make 2
 # All that both can know; `id` is the daemon's alone.
 told()
 {
-	spate info "$1" --json "${@:2}" | jq -S \
-		'del(.id, .made_by, .notes) | .runs |= sort_by(.sub, .run)'
+	spate info "$1" --json "${@:2}" | jq -c \
+		'del(.id, .made_by, .notes) | .runs |= sort_by(.sub, .run) |
+		 [tostream] | sort[]'
 }
 
 agree()
