@@ -53,13 +53,17 @@ forward(struct counted_sender *s, uint64_t count, uint64_t far)
 }
 
 /* Records a count below the highest: a late heap, or a counter that was set
- * back. */
+ * back.  Until the step is certain, a late heap may also show that it is
+ * smaller: else those that came before would be taken for missing. */
 static void
 backward(struct counted_sender *s, uint64_t count, uint64_t far)
 {
 	uint64_t by = s->highest - count;
 
-	if (!s->step || by % s->step || by / s->step > far) {
+	if (!s->step || (s->agree < HEAP_COUNTER_CERTAIN && by < s->step &&
+			 s->step % by == 0))
+		learn(s, by);
+	if (by % s->step || by / s->step > far) {
 		restart(s, count);
 		return;
 	}

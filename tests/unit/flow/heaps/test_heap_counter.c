@@ -52,6 +52,25 @@ START_TEST(those_that_are_late_are_not)
 }
 END_TEST
 
+/* The first heaps change places, before the step is known. */
+START_TEST(the_first_are_in_another_order)
+{
+	static const uint64_t first[][4] = {
+		{ 3, 0, 6, 9 }, { 0, 6, 3, 9 }, { 0, 3, 9, 6 }, { 6, 3, 0, 9 }
+	};
+
+	for (unsigned k = 0; k < 4; k++) {
+		struct heap_counter s = steps_of(100);
+
+		for (unsigned i = 0; i < 4; i++)
+			heap_counter_see(&s, 77 + first[k][i], 0);
+		for (uint64_t i = 12; i < 60; i += 3)
+			heap_counter_see(&s, 77 + i, 0);
+		ck_assert_uint_eq(heap_counter_missing(&s), 0);
+	}
+}
+END_TEST
+
 START_TEST(a_step_that_was_wrong)
 {
 	struct heap_counter s = steps_of(100);
@@ -130,5 +149,6 @@ END_TEST
 
 SUITE("heap_counter", those_without_memory_are_missing,
       those_left_out_are_missing, those_that_are_late_are_not,
-      a_step_that_was_wrong, counts_that_mean_nothing, a_leap_is_no_loss,
+      the_first_are_in_another_order, a_step_that_was_wrong,
+      counts_that_mean_nothing, a_leap_is_no_loss,
       each_sender_counts_for_itself)

@@ -306,8 +306,68 @@ START_TEST(empty_packets_and_heaps)
 }
 END_TEST
 
+/* ---- a recording that begins anywhere -------------------------------- */
+
+enum { CUT_HEAPS = 12, NEVER = 1 << 20 };
+
+/* Heaps of which the first k packets came before the recording began; of those
+ * that follow, packet `without` is lost, and packet `late` changes places with
+ * the next one.  Only what did not come is missing, from the first heap on of
+ * which any did. */
+static void
+cut(uint32_t length, unsigned k, unsigned without, unsigned late,
+    unsigned batch)
+{
+	unsigned came[CUT_HEAPS] = { 0 }, missing = 0, packets, at = 0;
+	const struct counts *c;
+	bool any = false;
+
+	flow_open(&bench, 64, 24, batch);
+	for (unsigned i = 0; i < CUT_HEAPS; i++)
+		bench_heap(&bench, 1000 + 3 * i, length, 3);
+	packets = bench_cuts(&bench.sent[0], MTU);
+	for (unsigned i = k; i < CUT_HEAPS * packets; i++, at++) {
+		unsigned n = at == late ? i + 1 : at == late + 1 ? i - 1 : i;
+
+		if (at == without)
+			continue;
+		flow(&bench, &bench.sent[n / packets], MTU, n % packets, batch);
+		came[n / packets]++;
+	}
+	c = flow_end(&bench);
+	for (unsigned i = 0; i < CUT_HEAPS; i++) {
+		any |= came[i] > 0;
+		missing += any ? packets - came[i] : 0;
+	}
+	ck_assert_uint_eq(c->runs, 1);
+	ck_assert_uint_eq(bench_dropped(&bench), 0);
+	ck_assert_uint_eq(bench_lost_all(&bench), 0);
+	ck_assert_uint_eq(bench.missing + c->outside, missing);
+	bench_close(&bench);
+}
+
+START_TEST(a_recording_begins_anywhere)
+{
+	static const uint32_t length[] = { 1000, 2000, 12000 };
+
+	for (unsigned l = 0; l < 3; l++) {
+		unsigned n = length[l] / (MTU - 40) + 1;
+
+		for (unsigned k = 0; k < n; k++) {
+			cut(length[l], k, NEVER, NEVER, 16);
+			for (unsigned i = 0; i <= n; i++) {
+				cut(length[l], k, i, NEVER, 16);
+				cut(length[l], k, NEVER, i, 1);
+				cut(length[l], k, NEVER, i, 16);
+			}
+		}
+	}
+}
+END_TEST
+
 SUITE("heaps_run", duplicates_are_dropped, duplicates_of_finished_heaps,
       a_burst_of_duplicates_is_no_run, a_late_echo_is_no_run,
       a_sender_begins_anew, a_short_restart_costs_few,
       a_short_restart_at_the_end_is_one, a_start_that_came_twice_is_one,
-      garbage_is_counted, heaps_as_large_as_a_block, empty_packets_and_heaps)
+      garbage_is_counted, heaps_as_large_as_a_block, empty_packets_and_heaps,
+      a_recording_begins_anywhere)
