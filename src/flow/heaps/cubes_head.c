@@ -501,9 +501,9 @@ cubes_begin_wait(struct heaps *p, const struct format_piece *piece)
 
 	if (c->window.running || c->parked || c->early.tried)
 		return false;
+	cubes_item_learn(p, piece);
 	if (!is_there(&c->early, heaps_packet(p), piece) &&
 	    cubes_wait(p, piece)) {
-		cubes_item_learn(p, piece);
 		if (c->early.n >= HEAPS_AGREE)
 			try_all(p, false);
 		return true;

@@ -388,9 +388,83 @@ START_TEST(many_items_alike)
 }
 END_TEST
 
+/* ---- a recording that begins anywhere -------------------------------- */
+
+enum { CUT_HEAPS = 8, NEVER = 1 << 20 };
+
+/* Heaps of which the first k packets, of at most `longest` bytes, came before
+ * the recording began; of those that follow, packet `without` is lost, and
+ * packet `late` changes places with the next one.  Dropped are only pieces that
+ * nobody can place: of heaps without the packet that has their time, and more
+ * than may wait for the first packet that tells where the item lies. */
+static void
+cut(const struct format_shape *shape, uint32_t longest, unsigned k,
+    unsigned without, unsigned late)
+{
+	unsigned came[CUT_HEAPS] = { 0 }, first[CUT_HEAPS] = { 0 };
+	unsigned packets, at = 0, untimed = 0, waiting = 0, heads = 0;
+	const struct counts *c;
+
+	cube_open(shape, 16);
+	for (unsigned i = 0; i < CUT_HEAPS; i++)
+		bench_cube(&bench, 1000 + i, 884, 0);
+	packets = bench_cuts(&bench.sent[0], longest);
+	for (unsigned i = k; i < CUT_HEAPS * packets; i++, at++) {
+		unsigned n = at == late ? i + 1 : at == late + 1 ? i - 1 : i;
+
+		if (at == without)
+			continue;
+		flow(&bench, &bench.sent[n / packets], longest, n % packets,
+		     16);
+		came[n / packets]++;
+		first[n / packets] += n % packets == 0;
+		heads += n % packets == 0;
+		waiting += !heads;
+		while (bench.outs)
+			bench_home(&bench);
+	}
+	c = cube_end();
+	for (unsigned i = 0; i < CUT_HEAPS; i++)
+		untimed += shape->time_item && !first[i] ? came[i] : 0;
+	if (!shape->time_item && waiting > 2 * HEAPS_AGREE)
+		untimed = waiting - 2 * HEAPS_AGREE;
+	ck_assert_uint_eq(c->runs, 1);
+	ck_assert_uint_eq(c->drop[DROP_UNTIMED], untimed);
+	ck_assert_uint_eq(bench_dropped(&bench), untimed);
+	ck_assert(untimed || !lost());
+	bench_close(&bench);
+}
+
+static void
+cuts(const struct format_shape *shape, uint32_t longest)
+{
+	unsigned n = (VISIBILITIES + 884) / (longest - 40) + 1;
+	unsigned step = n / 15;
+
+	for (unsigned k = 0; k < n; k += step) {
+		cut(shape, longest, k, NEVER, NEVER);
+		for (unsigned i = 0; i < n; i += step) {
+			cut(shape, longest, k, NEVER, i);
+			/* Without the second time the step is learned from the
+			 * third, and a second run begins. */
+			if (!shape->time_item || k + i != n)
+				cut(shape, longest, k, i, NEVER);
+		}
+	}
+}
+
+START_TEST(a_recording_begins_anywhere)
+{
+	cuts(&by_count, MTU);
+	cuts(&by_time, MTU);
+	cuts(&by_count, 300);
+	cuts(&by_time, 300);
+}
+END_TEST
+
 SUITE("cubes_run", a_sender_begins_anew, a_burst_of_late_heaps_is_no_run,
       garbage_begins_no_run, the_end_of_a_heap_comes_first,
       a_stray_packet_comes_first, a_wrong_step_is_left, little_is_something,
       items_of_another_length, no_block_and_on_again,
       descriptors_and_controls_are_told, descriptors_that_come_twice,
-      many_items_alike)
+      many_items_alike, a_recording_begins_anywhere)
