@@ -520,6 +520,70 @@ START_TEST(packets_without_a_sequence_follow_each_other)
 }
 END_TEST
 
+/* Frames of which the first k parts came before the recording began; of the
+ * packets that follow, `without` is lost, and `late` changes places with the
+ * next one.  The run begins with the first frame whose first part came, and
+ * nothing else is dropped. */
+static void
+cut(uint32_t parts, unsigned k, unsigned without, unsigned late, unsigned batch)
+{
+	enum { PACKETS = 200 };
+	struct bench_args args = { .payload = 40,
+				   .slots = 80,
+				   .parts = parts,
+				   .bits = 64,
+				   .blocks = 12,
+				   .max_gap = 400,
+				   .max_age = 1000 };
+	uint64_t first = 1000 * parts + k, base = (first + parts - 1) / parts;
+	const struct counts *c;
+
+	base *= parts;
+	base += base == first + without ? parts : 0;
+	bench_open(&bench, &args);
+	c = placement_counts(bench.place);
+	for (unsigned i = 0; i < PACKETS;) {
+		bench_aim(&bench, batch);
+		for (; bench.packets < batch && i < PACKETS; i++) {
+			unsigned n = i == late	     ? i + 1
+				     : i == late + 1 ? i - 1
+						     : i;
+
+			if (i != without)
+				bench_packet(&bench, first + n, false);
+		}
+		bench_batch(&bench);
+		while (bench.outs)
+			bench_home(&bench);
+	}
+	placement_flush(bench.place);
+	ck_assert_uint_eq(c->runs, 1);
+	ck_assert_uint_eq(c->drop[DROP_BEFORE_START],
+			  base - first - (first + without < base));
+	ck_assert_uint_eq(c->placed,
+			  first + PACKETS - base -
+			      (first + without >= base && without < PACKETS));
+	ck_assert_uint_eq(bench.lost + c->outside,
+			  first + without > base && without < PACKETS);
+	bench_close(&bench);
+}
+
+START_TEST(a_recording_begins_anywhere)
+{
+	static const uint32_t parts[] = { 1, 2, 8, 40 };
+
+	for (unsigned p = 0; p < 4; p++) {
+		for (unsigned k = 0; k < parts[p]; k += 1 + parts[p] / 9) {
+			for (unsigned i = 0; i < 50; i += 1 + (p == 3)) {
+				cut(parts[p], k, i, 1000, BATCH);
+				cut(parts[p], k, 1000, i, BATCH);
+				cut(parts[p], k, 1000, i, 1);
+			}
+		}
+	}
+}
+END_TEST
+
 SUITE("place", in_order, few_packets_are_a_run_at_the_end, swaps,
       losses_shift_what_follows, duplicates, the_window_slides,
       steps_forward_are_gaps, farther_is_no_gap, jumps_begin_a_run,
@@ -532,4 +596,4 @@ SUITE("place", in_order, few_packets_are_a_run_at_the_end, swaps,
       late_packets_in_turn_with_the_stream_begin_no_run,
       a_restart_far_back_loses_nothing, a_restart_soon_loses_nothing,
       a_restart_that_stops_is_a_run, a_source_that_lags_begins_no_run,
-      packets_without_a_sequence_follow_each_other)
+      packets_without_a_sequence_follow_each_other, a_recording_begins_anywhere)
