@@ -36,7 +36,7 @@ cubes_slot_taken(const struct heaps *p, const struct block *b, uint32_t slot)
 	if (block_has(b, slot) || notes_slot(b, slot)->ranges)
 		return true;
 	for (const struct heap *h = p->live; h < p->live + HEAPS_LIVE; h++) {
-		if (h->live && h->b == b && h->slot == slot)
+		if (h->live && h->cube.b == b && h->cube.slot == slot)
 			return true;
 	}
 	return false;
@@ -46,7 +46,7 @@ static void
 heaps_finish_before(struct heaps *p, uint64_t rel)
 {
 	for (struct heap *h = p->live; h < p->live + HEAPS_LIVE; h++) {
-		if (h->live && !h->parked && h->rel < rel)
+		if (h->live && !h->parked && h->cube.rel < rel)
 			heaps_finish(p, h);
 	}
 }
@@ -71,8 +71,8 @@ cubes_lay(struct heaps *p, const struct receive_packet *k,
 	struct slot_note *note = notes_slot(b, slot);
 
 	*note = (struct slot_note){ 0 };
-	h->b = b;
-	h->slot = slot;
+	h->cube.b = b;
+	h->cube.slot = slot;
 	h->at = block_slot(b, slot);
 	h->skip = head->skip;
 	h->keep = b->slot_bytes;
@@ -140,7 +140,7 @@ heap_timed(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	p->cubes.early.news = true;
 	p->base.counts.placed += h->pieces;
 	p->base.counts.bytes += h->bytes;
-	cubes_ticks(p, piece, value, h->rel);
+	cubes_ticks(p, piece, value, h->cube.rel);
 }
 
 /* Moves a heap that was laid in a wrong slot into the right one.  False: that
@@ -174,9 +174,9 @@ heap_move(struct heaps *p, struct heap *h, uint64_t rel)
 		b->last_ns = p->now_ns;
 	if (b->used <= slot)
 		b->used = slot + 1;
-	h->b = b;
-	h->slot = slot;
-	h->rel = rel;
+	h->cube.b = b;
+	h->cube.slot = slot;
+	h->cube.rel = rel;
 	h->at = block_slot(b, slot);
 	h->ranges.at = note->range;
 	if (rel >= w->highest)
@@ -194,7 +194,7 @@ time_check(struct heaps *p, struct heap *h, const struct format_piece *piece,
 		return true;
 	if (!ticks_slot(&p->cubes.ticks, p->a.shape, head->value, &rel) ||
 	    rel < 0 ||
-	    ((uint64_t)rel != h->rel && !heap_move(p, h, (uint64_t)rel)))
+	    ((uint64_t)rel != h->cube.rel && !heap_move(p, h, (uint64_t)rel)))
 		return false;
 	heap_timed(p, h, piece, head->value);
 	return true;
@@ -289,7 +289,7 @@ slot_give(struct heaps *p, const struct receive_packet *k,
 		return NULL;
 	}
 	h = cubes_lay(p, k, piece, head, b, (uint32_t)(off % w->slots));
-	h->rel = rel;
+	h->cube.rel = rel;
 	if (head->timed)
 		cubes_ticks(p, piece, head->value, rel);
 	p->newest = h;
@@ -504,7 +504,7 @@ cubes_taken(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	    uint32_t kept)
 {
 	struct cubes *c = &p->cubes;
-	struct block *b = h->b;
+	struct block *b = h->cube.b;
 
 	if (b->filled++ == 0) {
 		b->first_ns = b->last_ns = p->now_ns;
@@ -515,8 +515,8 @@ cubes_taken(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	}
 	if (b->last_ns < p->now_ns)
 		b->last_ns = p->now_ns;
-	if (b->used <= h->slot)
-		b->used = h->slot + 1;
+	if (b->used <= h->cube.slot)
+		b->used = h->cube.slot + 1;
 	cubes_side_piece(p, piece);
 	if (h->parked)
 		heaps_parked_taken(&c->candidate, h, kept);
@@ -563,7 +563,7 @@ note_missing(const struct heaps *p, const struct heap *h,
 static void
 cubes_finish(struct heaps *p, struct heap *h, bool complete)
 {
-	struct slot_note *note = notes_slot(h->b, h->slot);
+	struct slot_note *note = notes_slot(h->cube.b, h->cube.slot);
 	bool whole;
 
 	if (!h->pieces)
@@ -578,7 +578,8 @@ cubes_finish(struct heaps *p, struct heap *h, bool complete)
 	whole = note->ranges == 1 && !note->range[0].from &&
 		note->range[0].to == h->keep;
 	if (whole)
-		h->b->present[h->slot / 64] |= 1ull << h->slot % 64;
+		h->cube.b->present[h->cube.slot / 64] |= 1ull
+							 << h->cube.slot % 64;
 	if (h->parked) {
 		heaps_parked_finish(&p->cubes.candidate, h, complete);
 		p->cubes.candidate.heaps++;
@@ -593,7 +594,7 @@ static bool
 block_live(const struct heaps *p, const struct block *b)
 {
 	for (const struct heap *h = p->live; h < p->live + HEAPS_LIVE; h++) {
-		if (h->live && h->b == b)
+		if (h->live && h->cube.b == b)
 			return true;
 	}
 	return false;

@@ -63,8 +63,8 @@ bool cubes_slot_taken(const struct heaps *p, const struct block *b,
 static inline void
 cubes_slot_clear(struct heap *h)
 {
-	notes_slot(h->b, h->slot)->ranges = 0;
-	h->b->filled -= h->pieces;
+	notes_slot(h->cube.b, h->cube.slot)->ranges = 0;
+	h->cube.b->filled -= h->pieces;
 }
 
 /* Makes a live heap with this slot. */

@@ -81,8 +81,8 @@ weak_drop(struct heaps *p, struct heap *h)
 	c->drop[h->why]--;
 	c->bytes -= h->bytes;
 	heaps_drop(p, h->why);
-	notes_slot(h->b, h->slot)->ranges = 0;
-	h->b->filled--;
+	notes_slot(h->cube.b, h->cube.slot)->ranges = 0;
+	h->cube.b->filled--;
 	heaps_remove(p, h);
 }
 
@@ -104,8 +104,8 @@ second_forward(struct heaps *p, struct heap *h)
 	b->present[0] &= ~2ull;
 	if (!h->live || !h->parked)
 		return;
-	h->slot = 0;
-	h->rel = 0;
+	h->cube.slot = 0;
+	h->cube.rel = 0;
 	h->at = block_slot(b, 0);
 	h->ranges.at = to->range;
 }
@@ -281,7 +281,7 @@ park(struct heaps *p, const struct receive_packet *k,
 	struct heap *h = cubes_lay(p, k, piece, head, c->parked, slot);
 
 	h->parked = h->held = true;
-	h->rel = slot;
+	h->cube.rel = slot;
 	if (!c->begun) {
 		c->begun = h;
 	} else if (!c->seconds++) {

@@ -99,17 +99,23 @@ struct heap {
 	int64_t last;	/* steady ns, arrival of its newest piece */
 	uint64_t order; /* rank by age: higher began later */
 
-	/* Rows only. */
-	struct row_block *bay;
-	struct note *note;
-	uint32_t moves;	     /* times it was moved to another block */
-	uint64_t items_late; /* heaps::batch in which items were noted down that
-				are written at its end */
-
-	/* Cubes only. */
-	struct block *b;
-	uint32_t slot;
-	uint64_t rel; /* that slot as an index in the run */
+	/* The kind's own part, by heaps::kind. */
+	union {
+		struct {
+			struct row_block *block;
+			struct note *note;
+			/* Times it was moved to another block. */
+			uint32_t moves;
+			/* heaps::batch in which items were noted down that
+			 * are written at its end. */
+			uint64_t items_late;
+		} row;
+		struct {
+			struct block *b;
+			uint32_t slot;
+			uint64_t rel; /* that slot as an index in the run */
+		} cube;
+	};
 };
 
 /* Predictions: sizes of the next heap, as far as recent heaps agree. */
@@ -142,7 +148,8 @@ struct heaps_candidate {
 };
 
 struct rows {
-	struct row_block bay[HEAPS_OPEN + 1];
+	/* Memory for the open ones and the candidate's. */
+	struct row_block block[HEAPS_OPEN + 1];
 	struct row_block *open[HEAPS_OPEN];
 	unsigned opens;
 	struct block *ahead; /* block that was aimed at, to be opened next */

@@ -10,10 +10,10 @@
 #include <string.h>
 
 void
-row_block_begin(struct row_block *bay, struct block *b)
+row_block_begin(struct row_block *row, struct block *b)
 {
 	notes_begin(b, HEAP_ROW);
-	*bay = (struct row_block){ .b = b, .floor = notes_end(b) - b->notes };
+	*row = (struct row_block){ .b = b, .floor = notes_end(b) - b->notes };
 }
 
 uint64_t
@@ -35,31 +35,31 @@ row_block_bytes(const struct row_block_want *want)
 }
 
 static void
-floor_lower(struct row_block *bay, uint64_t bytes)
+floor_lower(struct row_block *row, uint64_t bytes)
 {
-	bay->floor -= bytes;
-	bay->b->notes += (uint32_t)bytes;
+	row->floor -= bytes;
+	row->b->notes += (uint32_t)bytes;
 }
 
 struct note *
-row_block_put(struct row_block *bay, const struct row_block_want *want)
+row_block_put(struct row_block *row, const struct row_block_want *want)
 {
-	struct notes_head *h = notes_head(bay->b);
+	struct notes_head *h = notes_head(row->b);
 	struct note *note;
 
-	floor_lower(bay, note_bytes(want));
-	note = (struct note *)(bay->b->data + bay->floor);
+	floor_lower(row, note_bytes(want));
+	note = (struct note *)(row->b->data + row->floor);
 	*note = (struct note){ .prev = h->last,
-			       .at = bay->front + want->room,
+			       .at = row->front + want->room,
 			       .room = want->room,
 			       .items_room = want->items,
 			       .ranges_room = want->ranges };
 	if (h->last)
-		notes_at(bay->b, h->last)->next = bay->floor;
+		notes_at(row->b, h->last)->next = row->floor;
 	else
-		h->first = bay->floor;
-	h->last = bay->floor;
-	bay->front = note->at + want->length;
+		h->first = row->floor;
+	h->last = row->floor;
+	row->front = note->at + want->length;
 	return note;
 }
 
@@ -70,15 +70,15 @@ row_block_more_bytes(uint32_t n)
 }
 
 void
-row_block_more(struct row_block *bay, struct note *note, const uint64_t *item,
+row_block_more(struct row_block *row, struct note *note, const uint64_t *item,
 	       uint32_t n)
 {
 	struct note_items *m;
 
-	floor_lower(bay, row_block_more_bytes(n));
-	m = (struct note_items *)(bay->b->data + bay->floor);
+	floor_lower(row, row_block_more_bytes(n));
+	m = (struct note_items *)(row->b->data + row->floor);
 	m->next = note->more;
 	m->n = n;
 	memcpy(m->item, item, n * sizeof *item);
-	note->more = bay->floor;
+	note->more = row->floor;
 }

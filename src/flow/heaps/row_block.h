@@ -38,7 +38,7 @@ struct row_block_want {
 };
 
 /* Makes a row block of an OPEN block. */
-void row_block_begin(struct row_block *bay, struct block *b);
+void row_block_begin(struct row_block *row, struct block *b);
 
 /* Bytes that one heap can have in an empty block, with header and notes. */
 uint64_t row_block_most(const struct block *b);
@@ -47,26 +47,26 @@ uint64_t row_block_bytes(const struct row_block_want *want);
 
 /* Free bytes between heaps and notes, less the bytes owed. */
 static inline uint64_t
-row_block_free(const struct row_block *bay)
+row_block_free(const struct row_block *row)
 {
-	uint64_t taken = bay->front + bay->owed + NOTES_PAGE;
+	uint64_t taken = row->front + row->owed + NOTES_PAGE;
 
-	return bay->floor > taken ? bay->floor - taken : 0;
+	return row->floor > taken ? row->floor - taken : 0;
 }
 
 static inline bool
-row_block_fits(const struct row_block *bay, const struct row_block_want *want)
+row_block_fits(const struct row_block *row, const struct row_block_want *want)
 {
-	return row_block_bytes(want) <= row_block_free(bay);
+	return row_block_bytes(want) <= row_block_free(row);
 }
 
 /* Lays a heap behind the others.  The caller has checked that it fits. */
-struct note *row_block_put(struct row_block *bay,
+struct note *row_block_put(struct row_block *row,
 			   const struct row_block_want *want);
 
 /* Notes down items that exceed the heap's room; they take
  * row_block_more_bytes(n), which the caller has checked. */
-void row_block_more(struct row_block *bay, struct note *note,
+void row_block_more(struct row_block *row, struct note *note,
 		    const uint64_t *item, uint32_t n);
 uint64_t row_block_more_bytes(uint32_t n);
 

@@ -31,12 +31,12 @@
 struct row_block *
 rows_block_new(struct heaps *p, struct block *b)
 {
-	struct row_block *bay = p->rows.bay;
+	struct row_block *row = p->rows.block;
 
-	while (bay->b)
-		bay++;
-	row_block_begin(bay, b);
-	return bay;
+	while (row->b)
+		row++;
+	row_block_begin(row, b);
+	return row;
 }
 
 void
@@ -74,12 +74,12 @@ first_heap(const struct block *b)
 }
 
 static void
-block_out(struct heaps *p, struct row_block *bay)
+block_out(struct heaps *p, struct row_block *row)
 {
-	struct block *b = bay->b;
+	struct block *b = row->b;
 	struct rows *r = &p->rows;
 
-	bay->b = NULL;
+	row->b = NULL;
 	if (!b->filled) {
 		rows_unused(p, b);
 		return;
@@ -89,7 +89,7 @@ block_out(struct heaps *p, struct row_block *bay)
 	b->run = p->run;
 	b->base = 0;
 	b->first = first_heap(b);
-	b->used = (uint32_t)((bay->front + b->slot_bytes - 1) / b->slot_bytes);
+	b->used = (uint32_t)((row->front + b->slot_bytes - 1) / b->slot_bytes);
 	block_close(b);
 	b->next = NULL;
 	*r->closed_end = b;
@@ -98,26 +98,26 @@ block_out(struct heaps *p, struct row_block *bay)
 
 /* Finishes all heaps of a block, and closes it. */
 static void
-bay_close(struct heaps *p, struct row_block *bay)
+row_close(struct heaps *p, struct row_block *row)
 {
 	struct rows *r = &p->rows;
 
-	bay->closing = true;
+	row->closing = true;
 	for (struct heap *h = p->live; h < p->live + HEAPS_LIVE; h++) {
-		if (h->live && h->bay == bay)
+		if (h->live && h->row.block == row)
 			heaps_finish(p, h);
 	}
-	if (r->open[0] == bay)
+	if (r->open[0] == row)
 		r->open[0] = r->open[1];
 	r->opens--;
-	block_out(p, bay);
+	block_out(p, row);
 }
 
 void
 rows_close_all(struct heaps *p)
 {
 	while (p->rows.opens)
-		bay_close(p, p->rows.open[0]);
+		row_close(p, p->rows.open[0]);
 }
 
 void
@@ -130,10 +130,10 @@ rows_outside(struct heaps *p)
 
 /* Closes a full block if all of its heaps are finished. */
 static void
-rows_done(struct heaps *p, struct row_block *bay)
+rows_done(struct heaps *p, struct row_block *row)
 {
-	if (bay->full && !bay->live && !bay->closing)
-		bay_close(p, bay);
+	if (row->full && !row->live && !row->closing)
+		row_close(p, row);
 }
 
 /* Returns the block to open next, and takes it from the pool if needed.  NULL:
@@ -156,17 +156,17 @@ static struct row_block *
 rows_open(struct heaps *p)
 {
 	struct rows *r = &p->rows;
-	struct row_block *bay;
+	struct row_block *row;
 
 	if (!rows_ahead(p))
 		return NULL;
 	if (r->opens == HEAPS_OPEN)
-		bay_close(p, r->open[0]);
-	bay = rows_block_new(p, r->ahead);
-	bay->aimed = r->ahead_aimed;
+		row_close(p, r->open[0]);
+	row = rows_block_new(p, r->ahead);
+	row->aimed = r->ahead_aimed;
 	r->ahead = NULL;
-	r->open[r->opens++] = bay;
-	return bay;
+	r->open[r->opens++] = row;
+	return row;
 }
 
 /* ---- memory for heaps -------------------------------------------------- */
@@ -281,36 +281,36 @@ rows_large(struct heaps *p, const struct format_piece *piece,
 /* Call it before notes grow by so many bytes: packets of the batch may have
  * landed there. */
 static void
-rows_guard(struct heaps *p, const struct row_block *bay, uint64_t bytes)
+rows_guard(struct heaps *p, const struct row_block *row, uint64_t bytes)
 {
-	if (bay->floor - bytes < bay->aimed)
+	if (row->floor - bytes < row->aimed)
 		heaps_cut(p);
 }
 
 /* Gives a heap its memory; the caller has checked that it fits. */
 static void
-rows_lay(struct heaps *p, struct heap *h, struct row_block *bay,
+rows_lay(struct heaps *p, struct heap *h, struct row_block *row,
 	 const struct row_block_want *want, const struct format_piece *piece)
 {
 	struct note *note;
 
-	rows_guard(p, bay, row_block_bytes(want) - want->room - want->length);
-	note = row_block_put(bay, want);
+	rows_guard(p, row, row_block_bytes(want) - want->room - want->length);
+	note = row_block_put(row, want);
 	note->heap = h->count;
 	note->length = h->length;
 	note->flavour = h->flavour;
 	note->control = h->control;
-	h->note = note;
-	h->bay = bay;
-	h->at = bay->b->data + note->at;
+	h->row.note = note;
+	h->row.block = row;
+	h->at = row->b->data + note->at;
 	h->keep = want->length;
 	h->ranges.at = note->range;
 	h->ranges.most = want->ranges;
 	h->ranges.header = p->a.format->wrap_bytes(piece, 0);
 	h->ranges.length = h->length;
-	bay->live++;
+	row->live++;
 	if (!h->length)
-		bay->endless = h;
+		row->endless = h;
 	if (!h->parked && h->control == PIECE_DATA && !piece->offset)
 		p->guess.room = want->room;
 }
@@ -318,24 +318,24 @@ rows_lay(struct heaps *p, struct heap *h, struct row_block *bay,
 /* ---- heaps without length -------------------------------------------- */
 
 void
-rows_endless_cut(struct heaps *p, struct row_block *bay)
+rows_endless_cut(struct heaps *p, struct row_block *row)
 {
-	struct heap *h = bay->endless;
+	struct heap *h = row->endless;
 	uint64_t slack = (uint64_t)SLACK * p->guess.datagram;
 
 	if (!h)
 		return;
-	if (slack > row_block_free(bay))
-		slack = row_block_free(bay);
+	if (slack > row_block_free(row))
+		slack = row_block_free(row);
 	h->keep = ranges_end(&h->ranges) + slack;
-	bay->front += slack;
-	bay->endless = NULL;
+	row->front += slack;
+	row->endless = NULL;
 }
 
 static bool
 endless_fits(const struct heap *h, uint64_t end)
 {
-	return end <= h->keep || end - h->keep <= row_block_free(h->bay);
+	return end <= h->keep || end - h->keep <= row_block_free(h->row.block);
 }
 
 static void
@@ -343,7 +343,7 @@ endless_grow(struct heap *h, uint64_t end)
 {
 	if (end <= h->keep)
 		return;
-	h->bay->front += end - h->keep;
+	h->row.block->front += end - h->keep;
 	h->keep = end;
 }
 
@@ -378,18 +378,18 @@ want_now(const struct heaps *p, const struct heap *h,
 /* Finds another block with room, or opens one if that does not close the heap's
  * own.  NULL: there is none. */
 static struct row_block *
-bay_elsewhere(struct heaps *p, const struct heap *h,
+row_elsewhere(struct heaps *p, const struct heap *h,
 	      const struct row_block_want *want)
 {
 	struct rows *r = &p->rows;
 	struct row_block *newest = rows_newest(p);
 
-	if (newest != h->bay) {
+	if (newest != h->row.block) {
 		rows_endless_cut(p, newest);
 		if (!newest->full && row_block_fits(newest, want))
 			return newest;
 	}
-	if (r->opens == HEAPS_OPEN && h->bay == r->open[0])
+	if (r->opens == HEAPS_OPEN && h->row.block == r->open[0])
 		return NULL;
 	return rows_open(p);
 }
@@ -398,16 +398,16 @@ bay_elsewhere(struct heaps *p, const struct heap *h,
 static void
 heap_leave(struct heap *h)
 {
-	struct row_block *bay = h->bay;
+	struct row_block *row = h->row.block;
 
-	if (!h->note->next)
-		bay->front = h->note->at - h->note->room;
-	if (bay->endless == h)
-		bay->endless = NULL;
-	bay->live--;
-	bay->full = true;
-	bay->b->filled -= h->pieces;
-	h->note->pieces = 0;
+	if (!h->row.note->next)
+		row->front = h->row.note->at - h->row.note->room;
+	if (row->endless == h)
+		row->endless = NULL;
+	row->live--;
+	row->full = true;
+	row->b->filled -= h->pieces;
+	h->row.note->pieces = 0;
 }
 
 static void
@@ -415,7 +415,7 @@ heap_copy(struct heap *h, const struct heap *old, const uint64_t *item)
 {
 	const struct range *r = old->ranges.at;
 
-	memcpy(h->at - h->note->items_room * sizeof *item, item,
+	memcpy(h->at - h->row.note->items_room * sizeof *item, item,
 	       h->items * sizeof *item);
 	memcpy(h->ranges.at, r, h->ranges.n * sizeof *r);
 	for (uint32_t i = 0; i < h->ranges.n; i++)
@@ -426,16 +426,16 @@ heap_copy(struct heap *h, const struct heap *old, const uint64_t *item)
 static void
 block_gain(struct heaps *p, const struct heap *h)
 {
-	struct row_block *bay = h->bay;
+	struct row_block *row = h->row.block;
 
-	if (bay->b->filled == 0) {
-		bay->b->first_ns = bay->b->last_ns = p->now_ns;
-		bay->born = p->now;
+	if (row->b->filled == 0) {
+		row->b->first_ns = row->b->last_ns = p->now_ns;
+		row->born = p->now;
 	}
-	bay->b->filled += h->pieces;
-	if (bay->b->last_ns < p->now_ns)
-		bay->b->last_ns = p->now_ns;
-	bay->last = p->now;
+	row->b->filled += h->pieces;
+	if (row->b->last_ns < p->now_ns)
+		row->b->last_ns = p->now_ns;
+	row->last = p->now;
 }
 
 /* Lays a heap elsewhere, with room for this piece and `more` items.  False:
@@ -448,22 +448,22 @@ rows_move(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	struct heap old = *h;
 	struct row_block *to;
 
-	if (h->parked || h->moves == MOVES_MOST ||
+	if (h->parked || h->row.moves == MOVES_MOST ||
 	    row_block_bytes(&want) > rows_most(p) ||
 	    h->items + more > NOTES_ITEMS)
 		return false;
 	heaps_cut(p);
-	old.note->items = h->items;
-	notes_items(old.bay->b, old.note, p->scratch->kept);
-	to = bay_elsewhere(p, h, &want);
+	old.row.note->items = h->items;
+	notes_items(old.row.block->b, old.row.note, p->scratch->kept);
+	to = row_elsewhere(p, h, &want);
 	if (!to)
 		return false;
-	h->moves++;
+	h->row.moves++;
 	heap_leave(h);
 	rows_lay(p, h, to, &want, piece);
 	heap_copy(h, &old, p->scratch->kept);
 	block_gain(p, h);
-	rows_done(p, old.bay);
+	rows_done(p, old.row.block);
 	return true;
 }
 
@@ -479,7 +479,7 @@ rows_move(struct heaps *p, struct heap *h, const struct format_piece *piece,
 static uint8_t *
 room_of(const struct heap *h)
 {
-	return h->at - (uint64_t)h->note->items_room * sizeof(uint64_t);
+	return h->at - (uint64_t)h->row.note->items_room * sizeof(uint64_t);
 }
 
 /* True if those n items are the heap's first items already: a sender may repeat
@@ -490,9 +490,9 @@ items_known(struct heaps *p, const struct heap *h, const uint64_t *item,
 {
 	uint64_t bytes = n * sizeof *item;
 
-	if (n > h->items || n > h->note->items_room)
+	if (n > h->items || n > h->row.note->items_room)
 		return false;
-	if (h->items_late == p->batch)
+	if (h->row.items_late == p->batch)
 		heaps_cut(p);
 	return memcmp(room_of(h), item, bytes) == 0;
 }
@@ -513,14 +513,14 @@ items_room(struct heaps *p, struct heap *h, const uint64_t *item, uint32_t n,
 	}
 	relocate_add(s, relocate_aside(s, (const uint8_t *)item, bytes), to,
 		     bytes);
-	h->items_late = p->batch;
+	h->row.items_late = p->batch;
 }
 
 /* Bytes by which a header with n items outgrows its room. */
 static uint64_t
 outgrown(const struct heap *h, uint32_t n)
 {
-	uint32_t room = h->note->items_room;
+	uint32_t room = h->row.note->items_room;
 
 	return n > room ? (uint64_t)(n - room) * sizeof(uint64_t) : 0;
 }
@@ -528,15 +528,15 @@ outgrown(const struct heap *h, uint32_t n)
 static bool
 items_more(struct heaps *p, struct heap *h, const uint64_t *item, uint32_t n)
 {
-	struct row_block *bay = h->bay;
+	struct row_block *row = h->row.block;
 	uint64_t owed = outgrown(h, h->items + n) - outgrown(h, h->items);
 
 	if (h->items + n > NOTES_ITEMS ||
-	    owed + row_block_more_bytes(n) > row_block_free(bay))
+	    owed + row_block_more_bytes(n) > row_block_free(row))
 		return false;
-	rows_guard(p, bay, row_block_more_bytes(n));
-	row_block_more(bay, h->note, item, n);
-	bay->owed += owed;
+	rows_guard(p, row, row_block_more_bytes(n));
+	row_block_more(row, h->row.note, item, n);
+	row->owed += owed;
 	return true;
 }
 
@@ -546,8 +546,8 @@ items_fit(const struct heap *h, uint32_t n)
 {
 	uint32_t fit = 0;
 
-	if (h->items < h->note->items_room && !h->note->more)
-		fit = h->note->items_room - h->items;
+	if (h->items < h->row.note->items_room && !h->row.note->more)
+		fit = h->row.note->items_room - h->items;
 	return fit < n ? fit : n;
 }
 
@@ -584,7 +584,7 @@ rows_reach(struct heaps *p, struct heap *h, const struct format_piece *piece)
 
 	if (h->length || end <= h->keep)
 		return true;
-	if (h->bay->endless != h) {
+	if (h->row.block->endless != h) {
 		heaps_drop(p, DROP_LATE);
 		return false;
 	}
@@ -626,14 +626,14 @@ outlook_block(struct heaps *p, struct outlook *o)
 static bool
 outlook_begin(struct heaps *p, struct outlook *o)
 {
-	const struct row_block *bay = rows_newest(p);
+	const struct row_block *row = rows_newest(p);
 
 	*o = (struct outlook){ 0 };
-	if (!bay || bay->full)
+	if (!row || row->full)
 		return outlook_block(p, o);
-	o->b = bay->b;
-	o->front = bay->front;
-	o->floor = bay->front + row_block_free(bay);
+	o->b = row->b;
+	o->front = row->front;
+	o->floor = row->front + row_block_free(row);
 	return true;
 }
 
@@ -641,10 +641,10 @@ outlook_begin(struct heaps *p, struct outlook *o)
 static void
 aimed_note(struct heaps *p, const struct outlook *o)
 {
-	struct row_block *bay = rows_newest(p);
+	struct row_block *row = rows_newest(p);
 
-	if (bay && bay->b == o->b)
-		bay->aimed = o->front;
+	if (row && row->b == o->b)
+		row->aimed = o->front;
 	else
 		p->rows.ahead_aimed = o->front;
 }
@@ -685,11 +685,12 @@ aim_newest(struct heaps *p, const struct heap *h, struct receive_pair *pair,
 	struct spot spot = { .at = h->at };
 
 	if (!length)
-		length = h->bay->endless == h ? h->keep + row_block_free(h->bay)
-					      : h->keep;
+		length = h->row.block->endless == h
+			     ? h->keep + row_block_free(h->row.block)
+			     : h->keep;
 	spot.keep = length;
-	if (!h->length && h->bay->aimed < h->note->at + length)
-		h->bay->aimed = h->note->at + length;
+	if (!h->length && h->row.block->aimed < h->row.note->at + length)
+		h->row.block->aimed = h->row.note->at + length;
 	return heaps_aim_at(p, &spot, from, length, pair, 0, n);
 }
 
@@ -717,19 +718,19 @@ rows_aim(struct heaps *p, struct receive_pair *pair, unsigned n)
 /* ---- heaps ----------------------------------------------------------- */
 
 static struct row_block *
-bay_for(struct heaps *p, const struct row_block_want *want)
+row_for(struct heaps *p, const struct row_block_want *want)
 {
-	struct row_block *bay = rows_newest(p);
+	struct row_block *row = rows_newest(p);
 
-	if (bay) {
-		rows_endless_cut(p, bay);
-		if (!bay->full && row_block_fits(bay, want))
-			return bay;
-		bay->full = true;
-		rows_done(p, bay);
+	if (row) {
+		rows_endless_cut(p, row);
+		if (!row->full && row_block_fits(row, want))
+			return row;
+		row->full = true;
+		rows_done(p, row);
 	}
-	bay = rows_open(p);
-	return bay;
+	row = rows_open(p);
+	return row;
 }
 
 /* Counts a piece without memory.  A control heap is one packet, unlike others;
@@ -749,12 +750,12 @@ heap_begin(struct heaps *p, const struct receive_packet *k,
 	   const struct format_piece *piece, enum finished_answer known)
 {
 	struct row_block_want want = rows_want(p, piece);
-	struct row_block *bay;
+	struct row_block *row;
 	struct heap *h;
 
-	bay = known == FINISHED_NOT ? bay_for(p, &want)
+	row = known == FINISHED_NOT ? row_for(p, &want)
 				    : rows_echo(p, k, &want, known);
-	if (!bay) {
+	if (!row) {
 		if (known == FINISHED_NOT)
 			heap_unplaced(p, piece, k->sender);
 		return NULL;
@@ -762,7 +763,7 @@ heap_begin(struct heaps *p, const struct receive_packet *k,
 	h = heaps_add(p, piece, k->sender);
 	h->parked = h->held = known != FINISHED_NOT;
 	h->why = known == FINISHED_COMPLETE ? DROP_DUPLICATE : DROP_LATE;
-	rows_lay(p, h, bay, &want, piece);
+	rows_lay(p, h, row, &want, piece);
 	if (!h->parked) {
 		p->newest = h;
 		heap_counter_see(&p->rows.counter, piece->heap, k->sender);
@@ -797,9 +798,9 @@ rows_widen(struct heaps *p, struct heap *h)
 	struct ranges *r = &h->ranges;
 
 	(void)p;
-	if (r->n == r->most || row_block_free(h->bay) < r->header)
+	if (r->n == r->most || row_block_free(h->row.block) < r->header)
 		return false;
-	h->bay->owed += r->header;
+	h->row.block->owed += r->header;
 	r->beside += r->header;
 	return true;
 }
@@ -808,18 +809,18 @@ static void
 rows_taken(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	   uint32_t kept)
 {
-	struct row_block *bay = h->bay;
-	struct block *b = bay->b;
+	struct row_block *row = h->row.block;
+	struct block *b = row->b;
 
 	if (!h->control && piece->control)
-		h->control = h->note->control = piece->control;
+		h->control = h->row.note->control = piece->control;
 	if (b->filled++ == 0) {
 		b->first_ns = b->last_ns = p->now_ns;
-		bay->born = p->now;
+		row->born = p->now;
 	}
 	if (b->last_ns < p->now_ns)
 		b->last_ns = p->now_ns;
-	bay->last = p->now;
+	row->last = p->now;
 	if (h->parked)
 		heaps_parked_taken(&p->rows.candidate, h, kept);
 	else if (rows_opposed(p, h->sender))
@@ -833,7 +834,7 @@ rows_taken(struct heaps *p, struct heap *h, const struct format_piece *piece,
 static void
 note_finish(struct heaps *p, const struct heap *h)
 {
-	struct note *note = h->note;
+	struct note *note = h->row.note;
 	uint64_t missing =
 	    ranges_missing(&h->ranges, p->guess.datagram > p->guess.later
 					   ? p->guess.datagram - p->guess.later
@@ -848,14 +849,14 @@ note_finish(struct heaps *p, const struct heap *h)
 static void
 rows_finish(struct heaps *p, struct heap *h, bool complete)
 {
-	struct row_block *bay = h->bay;
+	struct row_block *row = h->row.block;
 
-	if (bay->endless == h)
-		rows_endless_cut(p, bay);
+	if (row->endless == h)
+		rows_endless_cut(p, row);
 	note_finish(p, h);
-	bay->live--;
+	row->live--;
 	if (!h->pieces) {
-		rows_done(p, bay);
+		rows_done(p, row);
 		return;
 	}
 	if (h->parked) {
@@ -865,7 +866,7 @@ rows_finish(struct heaps *p, struct heap *h, bool complete)
 	p->base.counts.heaps++;
 	p->base.counts.heaps_incomplete += !complete;
 	finished_add(&p->finished, h->count, h->sender, complete);
-	rows_done(p, bay);
+	rows_done(p, row);
 }
 
 static void
@@ -876,11 +877,11 @@ rows_age(struct heaps *p)
 
 	rows_echo_settle(p, since);
 	for (unsigned i = r->opens; i--;) {
-		struct row_block *bay = r->open[i];
+		struct row_block *row = r->open[i];
 
-		if (bay->b->filled && bay->born <= since) {
-			bay->full = true;
-			rows_done(p, bay);
+		if (row->b->filled && row->born <= since) {
+			row->full = true;
+			rows_done(p, row);
 		}
 	}
 	if (!r->opens)

@@ -29,7 +29,7 @@ void rows_unused(struct heaps *p, struct block *b);
 
 /* Ends the growth of the block's last heap, if its length is unknown: another
  * heap follows. */
-void rows_endless_cut(struct heaps *p, struct row_block *bay);
+void rows_endless_cut(struct heaps *p, struct row_block *row);
 
 /* ---- rows_run.c ------------------------------------------------------ */
 
