@@ -200,16 +200,14 @@ time_check(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	return true;
 }
 
-/* heaps_kind::items */
+/* Takes in the items of a piece.  False: they contradict its heap, or tell that
+ * it has another slot; then heaps::again is set, or the piece was dropped. */
 static bool
-cubes_items(struct heaps *p, struct heap *h, const struct format_piece *piece,
-	    bool in_place)
+cubes_items(struct heaps *p, struct heap *h, const struct format_piece *piece)
 {
 	struct cube_head head;
-	bool first = !h->pieces;
 
-	(void)in_place;
-	if (first)
+	if (!h->pieces)
 		return true; /* cubes_begin looked at the first packet */
 	cubes_head(p, piece, &head);
 	if (head.item && !cubes_item_check(p, piece, &head))
@@ -481,31 +479,22 @@ cubes_aim(struct heaps *p, struct receive_pair *pair, unsigned n)
 
 /* ---- the kind of store ------------------------------------------------- */
 
-static bool
-cubes_reach(struct heaps *p, struct heap *h, const struct format_piece *piece)
-{
-	(void)h;
-	if (piece->offset + piece->bytes <= UINT32_MAX)
-		return true;
-	heaps_drop(p, DROP_TOO_LARGE);
-	return false;
-}
-
-static bool
-cubes_widen(struct heaps *p, struct heap *h)
-{
-	(void)p;
-	(void)h;
-	return false; /* the size of a note is fixed */
-}
-
 static void
-cubes_taken(struct heaps *p, struct heap *h, const struct format_piece *piece,
-	    uint32_t kept)
+cubes_take(struct heaps *p, struct heap *h, const struct format_piece *piece)
 {
 	struct cubes *c = &p->cubes;
-	struct block *b = h->cube.b;
+	struct block *b;
+	uint32_t kept;
 
+	if (piece->offset + piece->bytes > UINT32_MAX) {
+		heaps_drop(p, DROP_TOO_LARGE);
+		return;
+	}
+	if (heaps_refuse(p, heaps_look(h, piece)) ||
+	    (piece->items && !cubes_items(p, h, piece)))
+		return;
+	kept = heaps_take(p, h, piece);
+	b = h->cube.b;
 	if (b->filled++ == 0) {
 		b->first_ns = b->last_ns = p->now_ns;
 		if (h->parked)
@@ -616,32 +605,26 @@ aux_tell(struct heaps *p)
 }
 
 static void
-cubes_age(struct heaps *p)
+cubes_age(struct heaps *p, int64_t since)
 {
 	struct window *w = &p->cubes.window;
 	int64_t born;
 
-	if (p->now - p->cubes.early.since >= p->a.max_age)
+	if (p->cubes.early.since <= since)
 		cubes_early_try(p, true);
-	cubes_park_settle(p, p->now - p->a.max_age, false);
+	cubes_park_settle(p, since);
 	aux_tell(p);
-	while (window_oldest(w, &born) && p->now - born >= p->a.max_age) {
+	if (since == INT64_MAX) {
+		heaps_finish_before(p, UINT64_MAX);
+		window_end(w);
+	}
+	while (window_oldest(w, &born) && born <= since) {
 		const struct block *b =
 		    w->open[0] && w->open[0]->filled ? w->open[0] : w->open[1];
 
 		if (block_live(p, b) || !window_close_oldest(w, p->now))
 			break;
 	}
-}
-
-static void
-cubes_flush(struct heaps *p)
-{
-	cubes_early_try(p, true);
-	cubes_park_settle(p, INT64_MAX, true);
-	aux_tell(p);
-	heaps_finish_before(p, UINT64_MAX);
-	window_end(&p->cubes.window);
 }
 
 /* Counts slots without any piece as lost heaps. */
@@ -672,7 +655,16 @@ cubes_release(struct heaps *p)
 	    window_outside(w) * p->guess.pieces + p->cubes.starved;
 }
 
-static void
+static const struct heaps_kind cubes_kind = {
+	.aim = cubes_aim,
+	.begin = cubes_begin,
+	.take = cubes_take,
+	.finish = cubes_finish,
+	.age = cubes_age,
+	.release = cubes_release,
+};
+
+void
 cubes_make(struct heaps *p)
 {
 	struct window set = { .pool = p->a.pool,
@@ -680,20 +672,7 @@ cubes_make(struct heaps *p)
 			      .slots = p->a.geometry->slots,
 			      .parts = 1 };
 
+	p->kind = &cubes_kind;
 	window_init(&p->cubes.window, &set);
 	p->cubes.ticks.step = p->a.shape->time_step;
 }
-
-const struct heaps_kind cubes_kind = {
-	.make = cubes_make,
-	.begin = cubes_begin,
-	.reach = cubes_reach,
-	.items = cubes_items,
-	.widen = cubes_widen,
-	.taken = cubes_taken,
-	.finish = cubes_finish,
-	.aim = cubes_aim,
-	.age = cubes_age,
-	.flush = cubes_flush,
-	.release = cubes_release,
-};

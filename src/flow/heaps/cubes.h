@@ -104,8 +104,8 @@ void cubes_park_judge(struct heaps *p);
 void cubes_oppose(struct heaps *p);
 
 /* Decides about a candidate that began by `since` (steady ns): a run, or none.
- * `end`: the recording ends. */
-void cubes_park_settle(struct heaps *p, int64_t since, bool end);
+ * INT64_MAX: the recording ends. */
+void cubes_park_settle(struct heaps *p, int64_t since);
 
 /* ---- cubes_head.c, beside the data ------------------------------------- */
 

@@ -184,10 +184,11 @@ cubes_park_judge(struct heaps *p)
 }
 
 void
-cubes_park_settle(struct heaps *p, int64_t since, bool end)
+cubes_park_settle(struct heaps *p, int64_t since)
 {
 	struct cubes *c = &p->cubes;
 	const struct heaps_candidate *is = &c->candidate;
+	bool end = since == INT64_MAX;
 
 	if (!c->parked || is->since > since)
 		return;

@@ -435,45 +435,14 @@ piece_put(struct heaps *p, const struct heap *h,
 	return moved;
 }
 
-/* Adds the piece's bytes to the heap's ranges, or, without `take`, only says
- * what the answer would be.  Packets without heap bytes are new only as the
- * first of their heap. */
-static inline enum ranges_answer
-piece_account(struct heaps *p, struct heap *h, const struct format_piece *piece,
-	      bool take)
+bool
+heaps_refuse(struct heaps *p, enum ranges_answer answer)
 {
-	uint32_t from = (uint32_t)piece->offset, to = from + piece->bytes;
-	enum ranges_answer answer;
-
-	if (!piece->bytes)
-		return h->pieces ? RANGES_DUPLICATE : RANGES_NEW;
-	do {
-		answer = take ? ranges_add(&h->ranges, from, to)
-			      : ranges_look(&h->ranges, from, to);
-	} while (answer == RANGES_FULL && p->kind->widen(p, h));
-	return answer;
-}
-
-static bool
-piece_refused(struct heaps *p, enum ranges_answer answer)
-{
-	switch (answer) {
-	case RANGES_DUPLICATE: heaps_drop(p, DROP_DUPLICATE); return true;
-	case RANGES_FULL: heaps_drop(p, DROP_FRAGMENTED); return true;
-	default: return false;
-	}
-}
-
-/* True if the heap began exactly where expected: then no packet that is still
- * to be looked at landed before it. */
-static bool
-began_in_place(const struct heaps *p, const struct heap *h,
-	       const struct format_piece *piece)
-{
-	const struct receive_packet *k = heaps_packet(p);
-
-	return k->prefix_bytes == piece->header && !piece->offset && !h->skip &&
-	       k->payload == h->at;
+	if (answer == RANGES_DUPLICATE)
+		heaps_drop(p, DROP_DUPLICATE);
+	else if (answer == RANGES_FULL)
+		heaps_drop(p, DROP_FRAGMENTED);
+	return answer != RANGES_NEW;
 }
 
 /* Number of the piece's bytes that are stored. */
@@ -489,44 +458,27 @@ piece_kept(const struct heap *h, const struct format_piece *piece)
 	return from < to ? (uint32_t)(to - from) : 0;
 }
 
-static void
-piece_taken(struct heaps *p, struct heap *h, const struct format_piece *piece)
+uint32_t
+heaps_take(struct heaps *p, struct heap *h, const struct format_piece *piece)
 {
+	bool behind = piece->offset < ranges_end(&h->ranges) || h != p->newest;
 	bool moved = piece_put(p, h, piece);
-	uint32_t kept = piece_kept(h, piece);
+	uint32_t from = (uint32_t)piece->offset, kept = piece_kept(h, piece);
 
+	if (piece->bytes)
+		ranges_add(&h->ranges, from, from + piece->bytes);
 	h->pieces++;
 	h->bytes += kept;
 	h->last = p->now;
 	heaps_learn(p, h, piece, heaps_packet(p)->bytes);
+	if (!h->parked)
+		p->base.counts.reordered += behind;
 	if (!h->held) {
 		p->base.counts.placed++;
 		p->base.counts.bytes += kept;
 		p->base.counts.moved += moved;
 	}
-	p->kind->taken(p, h, piece, kept);
-}
-
-static void
-piece_take(struct heaps *p, struct heap *h, const struct format_piece *piece)
-{
-	uint64_t end = ranges_end(&h->ranges);
-
-	if (piece->length != h->length || piece->flavour != h->flavour) {
-		heaps_drop(p, DROP_MALFORMED);
-		return;
-	}
-	if (!p->kind->reach(p, h, piece))
-		return;
-	if (piece->items &&
-	    (piece_refused(p, piece_account(p, h, piece, false)) ||
-	     !p->kind->items(p, h, piece, began_in_place(p, h, piece))))
-		return;
-	if (piece_refused(p, piece_account(p, h, piece, true)))
-		return;
-	if (!h->parked && (piece->offset < end || h != p->newest))
-		p->base.counts.reordered++;
-	piece_taken(p, h, piece);
+	return kept;
 }
 
 static void
@@ -553,8 +505,12 @@ packet_take(struct heaps *p)
 		h = heaps_find(p, &piece, k->sender);
 		if (!h)
 			h = p->kind->begin(p, heaps_packet(p), &piece);
-		if (h)
-			piece_take(p, h, &piece);
+		if (!h)
+			continue;
+		if (piece.length == h->length && piece.flavour == h->flavour)
+			p->kind->take(p, h, &piece);
+		else
+			heaps_drop(p, DROP_MALFORMED);
 	} while (p->again);
 }
 
@@ -672,7 +628,7 @@ heaps_place_age(struct placement *place, int64_t now)
 	p->now = now;
 	batch_start(p, NULL, 0);
 	heaps_age(p);
-	p->kind->age(p);
+	p->kind->age(p, now - p->a.max_age);
 	batch_finish(p);
 }
 
@@ -682,7 +638,7 @@ heaps_flush(struct placement *place)
 	struct heaps *p = (struct heaps *)place;
 
 	batch_start(p, NULL, 0);
-	p->kind->flush(p);
+	p->kind->age(p, INT64_MAX);
 	batch_finish(p);
 }
 
@@ -710,8 +666,10 @@ heaps_make(struct placement **place, const struct placement_args *args)
 	p->base.ops = &heaps_ops;
 	p->a = *args;
 	p->scratch = args->scratch->heaps;
-	p->kind = args->shape->store == HEAP_CUBE ? &cubes_kind : &rows_kind;
-	p->kind->make(p);
+	if (args->shape->store == HEAP_CUBE)
+		cubes_make(p);
+	else
+		rows_make(p);
 	*place = &p->base;
 	return 0;
 }

@@ -251,34 +251,26 @@ struct cubes {
 
 struct heaps;
 
+/* The part of a placement that differs by kind, in the order of a batch. */
 struct heaps_kind {
-	void (*make)(struct heaps *p);
+	/* Aims pairs at the memory where the next pieces belong.  Returns how
+	 * many of the n it aimed. */
+	unsigned (*aim)(struct heaps *p, struct receive_pair *pair, unsigned n);
 	/* Begins a heap that is not live, with its first piece.  Returns it, or
-	 * NULL if the piece was counted as dropped. */
+	 * NULL if the piece was counted as dropped, or heaps::again is set. */
 	struct heap *(*begin)(struct heaps *p, const struct receive_packet *k,
 			      const struct format_piece *piece);
-	/* Makes room for the bytes of a piece.  False: there is none, and the
-	 * piece was counted as dropped.  The remaining packets of the batch may
-	 * lie elsewhere afterwards. */
-	bool (*reach)(struct heaps *p, struct heap *h,
-		      const struct format_piece *piece);
-	/* Takes in the items of a piece, first ones or repeated ones.  False:
-	 * they do not fit, and the piece was counted as dropped. */
-	bool (*items)(struct heaps *p, struct heap *h,
-		      const struct format_piece *piece, bool in_place);
-	/* Makes room for the headers of an incomplete heap whose pieces are so
-	 * small and scattered that the holes cannot hold them.  False: there is
-	 * none. */
-	bool (*widen)(struct heaps *p, struct heap *h);
-	/* Accounts for a piece that was taken, of which `kept` bytes are
-	 * stored. */
-	void (*taken)(struct heaps *p, struct heap *h,
-		      const struct format_piece *piece, uint32_t kept);
+	/* Makes room for a piece of a live heap and takes in its items, then
+	 * has heaps_take() account for it; or counts it as dropped.  The
+	 * remaining packets of the batch may lie elsewhere afterwards. */
+	void (*take)(struct heaps *p, struct heap *h,
+		     const struct format_piece *piece);
 	/* Ends a heap, which is no longer live. */
 	void (*finish)(struct heaps *p, struct heap *h, bool complete);
-	unsigned (*aim)(struct heaps *p, struct receive_pair *pair, unsigned n);
-	void (*age)(struct heaps *p);
-	void (*flush)(struct heaps *p);
+	/* Decides about what began by `since` (steady ns), and closes blocks
+	 * that did.  INT64_MAX: the recording ends, and all blocks close. */
+	void (*age)(struct heaps *p, int64_t since);
+	/* Ends a batch: closed blocks leave, unused ones go back. */
 	void (*release)(struct heaps *p);
 };
 
@@ -321,7 +313,9 @@ struct heaps_scratch {
 	uint8_t aside[]; /* relocate::aside */
 };
 
-extern const struct heaps_kind rows_kind, cubes_kind;
+/* Make a placement one of rows, or of cubes. */
+void rows_make(struct heaps *p);
+void cubes_make(struct heaps *p);
 
 /* ---- heaps.c --------------------------------------------------------- */
 
@@ -348,6 +342,26 @@ heaps_packet(const struct heaps *p)
 {
 	return &p->packet[p->at];
 }
+
+/* Compares a piece with the bytes of its heap that came.  Packets without heap
+ * bytes are new only as the first of their heap. */
+static inline enum ranges_answer
+heaps_look(const struct heap *h, const struct format_piece *piece)
+{
+	uint32_t from = (uint32_t)piece->offset;
+
+	if (piece->bytes)
+		return ranges_look(&h->ranges, from, from + piece->bytes);
+	return h->pieces ? RANGES_DUPLICATE : RANGES_NEW;
+}
+
+/* True if that is an answer to drop a piece for, which it then counts. */
+bool heaps_refuse(struct heaps *p, enum ranges_answer answer);
+
+/* Takes a new piece, for which the heap has room: notes where its bytes have to
+ * move, and counts them.  Returns how many of them are stored. */
+uint32_t heaps_take(struct heaps *p, struct heap *h,
+		    const struct format_piece *piece);
 
 /* Makes a live heap without memory; the oldest may have to be finished for
  * it. */

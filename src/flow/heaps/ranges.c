@@ -85,7 +85,7 @@ gap_find(const struct ranges *r, uint32_t from, uint32_t to, struct gap *gap)
 }
 
 enum ranges_answer
-ranges_look(const struct ranges *r, uint32_t from, uint32_t to)
+ranges_seek(const struct ranges *r, uint32_t from, uint32_t to)
 {
 	struct gap gap;
 

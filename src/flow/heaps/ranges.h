@@ -32,10 +32,9 @@ enum ranges_answer {
 	RANGES_FULL,	  /* there would be too many ranges; nothing changed */
 };
 
-/* Returns what ranges_add would, and changes nothing. */
-enum ranges_answer ranges_look(const struct ranges *r, uint32_t from,
+/* ranges_look and ranges_add for bytes that are not in order. */
+enum ranges_answer ranges_seek(const struct ranges *r, uint32_t from,
 			       uint32_t to);
-
 enum ranges_answer ranges_insert(struct ranges *r, uint32_t from, uint32_t to);
 
 /* Returns one more than the last byte that came. */
@@ -43,6 +42,15 @@ static inline uint64_t
 ranges_end(const struct ranges *r)
 {
 	return r->n ? r->at[r->n - 1].to : 0;
+}
+
+/* Returns what ranges_add would, and changes nothing. */
+static inline enum ranges_answer
+ranges_look(const struct ranges *r, uint32_t from, uint32_t to)
+{
+	if (r->n == 1 && r->at->to == from)
+		return RANGES_NEW;
+	return ranges_seek(r, from, to);
 }
 
 /* Adds bytes from .. to, at least one.  In order, this is one comparison. */

@@ -551,10 +551,24 @@ items_fit(const struct heap *h, uint32_t n)
 	return fit < n ? fit : n;
 }
 
+/* True if the heap began exactly where expected: then no packet that is still
+ * to be looked at landed before it. */
 static bool
-rows_items(struct heaps *p, struct heap *h, const struct format_piece *piece,
-	   bool in_place)
+began_in_place(const struct heaps *p, const struct heap *h,
+	       const struct format_piece *piece)
 {
+	const struct receive_packet *k = heaps_packet(p);
+
+	return k->prefix_bytes == piece->header && !piece->offset &&
+	       k->payload == h->at;
+}
+
+/* Takes in the items of a piece, first ones or repeated ones.  False: they do
+ * not fit, and the piece was counted as dropped. */
+static bool
+rows_items(struct heaps *p, struct heap *h, const struct format_piece *piece)
+{
+	bool in_place = began_in_place(p, h, piece);
 	uint64_t *item = p->scratch->item;
 	uint32_t n, fit;
 
@@ -576,7 +590,8 @@ rows_items(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	return true;
 }
 
-/* heaps_kind::reach */
+/* Makes room for the bytes of a piece.  False: there is none, and the piece was
+ * counted as dropped. */
 static bool
 rows_reach(struct heaps *p, struct heap *h, const struct format_piece *piece)
 {
@@ -792,12 +807,13 @@ rows_begin(struct heaps *p, const struct receive_packet *k,
 	return heap_begin(p, k, piece, known);
 }
 
+/* Makes room for the headers of an incomplete heap whose pieces are so small
+ * and scattered that the holes cannot hold them.  False: there is none. */
 static bool
-rows_widen(struct heaps *p, struct heap *h)
+rows_widen(struct heap *h)
 {
 	struct ranges *r = &h->ranges;
 
-	(void)p;
 	if (r->n == r->most || row_block_free(h->row.block) < r->header)
 		return false;
 	h->row.block->owed += r->header;
@@ -805,13 +821,30 @@ rows_widen(struct heaps *p, struct heap *h)
 	return true;
 }
 
-static void
-rows_taken(struct heaps *p, struct heap *h, const struct format_piece *piece,
-	   uint32_t kept)
+static enum ranges_answer
+rows_look(struct heap *h, const struct format_piece *piece)
 {
-	struct row_block *row = h->row.block;
-	struct block *b = row->b;
+	enum ranges_answer answer;
 
+	do {
+		answer = heaps_look(h, piece);
+	} while (answer == RANGES_FULL && rows_widen(h));
+	return answer;
+}
+
+static void
+rows_take(struct heaps *p, struct heap *h, const struct format_piece *piece)
+{
+	struct row_block *row;
+	struct block *b;
+	uint32_t kept;
+
+	if (!rows_reach(p, h, piece) || heaps_refuse(p, rows_look(h, piece)) ||
+	    (piece->items && !rows_items(p, h, piece)))
+		return;
+	kept = heaps_take(p, h, piece);
+	row = h->row.block;
+	b = row->b;
 	if (!h->control && piece->control)
 		h->control = h->row.note->control = piece->control;
 	if (b->filled++ == 0) {
@@ -870,10 +903,9 @@ rows_finish(struct heaps *p, struct heap *h, bool complete)
 }
 
 static void
-rows_age(struct heaps *p)
+rows_age(struct heaps *p, int64_t since)
 {
 	struct rows *r = &p->rows;
-	int64_t since = p->now - p->a.max_age;
 
 	rows_echo_settle(p, since);
 	for (unsigned i = r->opens; i--;) {
@@ -884,6 +916,8 @@ rows_age(struct heaps *p)
 			rows_done(p, row);
 		}
 	}
+	if (since == INT64_MAX)
+		rows_close_all(p);
 	if (!r->opens)
 		p->base.counts.outside =
 		    r->outside +
@@ -892,17 +926,6 @@ rows_age(struct heaps *p)
 		rows_unused(p, r->ahead);
 		r->ahead = NULL;
 	}
-}
-
-static void
-rows_flush(struct heaps *p)
-{
-	rows_echo_settle(p, INT64_MAX);
-	rows_close_all(p);
-	rows_outside(p);
-	if (p->rows.ahead)
-		rows_unused(p, p->rows.ahead);
-	p->rows.ahead = NULL;
 }
 
 static void
@@ -923,23 +946,19 @@ rows_release(struct heaps *p)
 	r->closed_end = &r->closed;
 }
 
-static void
+static const struct heaps_kind rows_kind = {
+	.aim = rows_aim,
+	.begin = rows_begin,
+	.take = rows_take,
+	.finish = rows_finish,
+	.age = rows_age,
+	.release = rows_release,
+};
+
+void
 rows_make(struct heaps *p)
 {
+	p->kind = &rows_kind;
 	p->rows.closed_end = &p->rows.closed;
 	p->rows.counter.far = p->a.max_gap / NOTES_PAGE;
 }
-
-const struct heaps_kind rows_kind = {
-	.make = rows_make,
-	.begin = rows_begin,
-	.reach = rows_reach,
-	.items = rows_items,
-	.widen = rows_widen,
-	.taken = rows_taken,
-	.finish = rows_finish,
-	.aim = rows_aim,
-	.age = rows_age,
-	.flush = rows_flush,
-	.release = rows_release,
-};
