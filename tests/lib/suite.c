@@ -10,6 +10,7 @@
 #include <string.h>
 
 static struct suite *first;
+bool suite_threads;
 
 void
 suite_add(struct suite *s)
@@ -51,6 +52,7 @@ main(void)
 			skipped++;
 			continue;
 		}
+		suite_threads = suite_threads || s->threads;
 		srunner_add_suite(runner, suite_make(s));
 		run++;
 	}

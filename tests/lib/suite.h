@@ -3,6 +3,7 @@
 #define SPATE_TESTS_SUITE_H
 
 #include <check.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 /*
@@ -31,6 +32,7 @@ struct suite {
 	const char *name;
 	const TTest *const *tests;
 	size_t n;
+	bool threads; /* it may start them */
 	const char *(*can)(void);
 	struct suite *next;
 };
@@ -38,19 +40,29 @@ struct suite {
 /* Adds s to what main() of tests/lib/suite.c runs. */
 void suite_add(struct suite *s);
 
+extern bool suite_threads; /* a suite that runs may start them */
+
 /*
  * SUITE(name, test_a, test_b, ...) makes a suite with one case of START_TEST
- * functions: name is that of the file, test_NAME.c.  SUITE_IF has also a
- * function that says whether it can run.  CK_FORK=no eases debugging.
+ * functions: name is that of the file, test_NAME.c.  CK_FORK=no eases
+ * debugging.
+ *
+ * SUITE_THREADS is for a file whose tests start threads, themselves or through
+ * what they call: scripts/test gives these alone to the thread sanitizer, and
+ * in any other suite pthread_create() aborts, so that none is forgotten.  Its
+ * can is NULL for a suite that runs on every machine.
  */
-#define SUITE(name, ...) SUITE_IF(name, NULL, __VA_ARGS__)
-#define SUITE_IF(name, can, ...)                                               \
+#define SUITE(name, ...) SUITE_OF_FILE(name, false, NULL, __VA_ARGS__)
+#define SUITE_THREADS(name, can, ...)                                          \
+	SUITE_OF_FILE(name, true, can, __VA_ARGS__)
+#define SUITE_OF_FILE(name, threads, can, ...)                                 \
 	__attribute__((constructor)) static void suite_of_file(void)           \
 	{                                                                      \
 		const TTest *const suite_all[] = { __VA_ARGS__ };              \
 		static const TTest *suite_tests[64];                           \
-		static struct suite suite_this = { name, suite_tests, 0, can,  \
-						   NULL };                     \
+		static struct suite suite_this = {                             \
+			name, suite_tests, 0, threads, can, NULL               \
+		};                                                             \
                                                                                \
 		_Static_assert(sizeof suite_all <= sizeof suite_tests,         \
 			       "too many tests");                              \

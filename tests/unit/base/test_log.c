@@ -209,5 +209,6 @@ START_TEST(not_blocking)
 }
 END_TEST
 
-SUITE("log", nobody_reads, not_blocking, a_line, levels, the_journal,
-      long_and_foreign_text, errno_is_kept, a_host, steady_clock)
+SUITE_THREADS("log", NULL, nobody_reads, not_blocking, a_line, levels,
+	      the_journal, long_and_foreign_text, errno_is_kept, a_host,
+	      steady_clock)

@@ -192,6 +192,6 @@ START_TEST(by_many_threads)
 }
 END_TEST
 
-SUITE("module", a_good_one, broken_ones, missing_callbacks, a_smaller_struct,
-      not_there, several_folders, no_library_at_all, of_the_build_tree,
-      by_many_threads)
+SUITE_THREADS("module", NULL, a_good_one, broken_ones, missing_callbacks,
+	      a_smaller_struct, not_there, several_folders, no_library_at_all,
+	      of_the_build_tree, by_many_threads)

@@ -151,6 +151,7 @@ START_TEST(one_that_hangs_is_left)
 }
 END_TEST
 
-SUITE("worker", rounds_begin_behind_pokes, pokes_in_a_round_make_one,
-      a_round_asks_for_the_next, a_descriptor_begins_a_round,
-      a_last_round_at_the_end, one_that_hangs_is_left)
+SUITE_THREADS("worker", NULL, rounds_begin_behind_pokes,
+	      pokes_in_a_round_make_one, a_round_asks_for_the_next,
+	      a_descriptor_begins_a_round, a_last_round_at_the_end,
+	      one_that_hangs_is_left)

@@ -433,7 +433,7 @@ START_TEST(faults_there_and_back)
 }
 END_TEST
 
-SUITE("control", lines, long_lines, faults_there_and_back, an_answer,
-      descriptors_come_along, a_refusal,
-      events_and_late_answers_are_passed_over, a_daemon_that_ends,
-      a_daemon_that_is_silent, another_protocol, no_protocol, no_daemon)
+SUITE_THREADS("control", NULL, lines, long_lines, faults_there_and_back,
+	      an_answer, descriptors_come_along, a_refusal,
+	      events_and_late_answers_are_passed_over, a_daemon_that_ends,
+	      a_daemon_that_is_silent, another_protocol, no_protocol, no_daemon)

@@ -434,6 +434,6 @@ START_TEST(ended)
 }
 END_TEST
 
-SUITE("fuse_live", sees_memory, sees_gaps, of_others, many, rubbish,
-      floor_moves, missed, comes_later, killed, hangs_up, knows_not, old, mute,
-      another_protocol, unsealed, at_once, ended)
+SUITE_THREADS("fuse_live", NULL, sees_memory, sees_gaps, of_others, many,
+	      rubbish, floor_moves, missed, comes_later, killed, hangs_up,
+	      knows_not, old, mute, another_protocol, unsealed, at_once, ended)

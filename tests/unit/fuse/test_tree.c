@@ -390,6 +390,6 @@ START_TEST(from_many_threads)
 }
 END_TEST
 
-SUITE("tree", empty, attributes, lists, inode_numbers, appears_at_once,
-      vanishes, recorded_anew, recorded_anew_unseen, names_of_others, space,
-      many, from_many_threads)
+SUITE_THREADS("tree", NULL, empty, attributes, lists, inode_numbers,
+	      appears_at_once, vanishes, recorded_anew, recorded_anew_unseen,
+	      names_of_others, space, many, from_many_threads)

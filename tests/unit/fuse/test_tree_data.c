@@ -380,5 +380,6 @@ START_TEST(many_texts)
 }
 END_TEST
 
-SUITE("tree_data", sizes, sizes_without_a_disk, grows, substreams, spans,
-      threads, info, info_of_ruins, info_of_a_live_one, many_texts)
+SUITE_THREADS("tree_data", NULL, sizes, sizes_without_a_disk, grows, substreams,
+	      spans, threads, info, info_of_ruins, info_of_a_live_one,
+	      many_texts)

@@ -42,4 +42,4 @@ START_TEST(the_root_holds_all)
 }
 END_TEST
 
-SUITE("vsi_file", folders_hold_what_is_below, the_root_holds_all)
+SUITE_THREADS("vsi_file", NULL, folders_hold_what_is_below, the_root_holds_all)

@@ -170,5 +170,5 @@ START_TEST(one_folder_by_two_names)
 }
 END_TEST
 
-SUITE("disk_watch", folders_come_and_go, one_folder_by_two_names, what_is_told,
-      mount_points_are_told, nothing_new_is_not_told)
+SUITE_THREADS("disk_watch", NULL, folders_come_and_go, one_folder_by_two_names,
+	      what_is_told, mount_points_are_told, nothing_new_is_not_told)

@@ -101,4 +101,4 @@ START_TEST(test_end)
 }
 END_TEST
 
-SUITE("name_lookup", test_where, test_hung, test_folder, test_end)
+SUITE_THREADS("name_lookup", NULL, test_where, test_hung, test_folder, test_end)

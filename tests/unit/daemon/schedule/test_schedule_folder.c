@@ -479,8 +479,9 @@ START_TEST(many_are_changed)
 }
 END_TEST
 
-SUITE("schedule_folder", many_are_changed, test_may_be_read,
-      test_comes_and_goes, test_not_ours, test_last_good, test_half_written,
-      test_edited_while_it_runs, test_removed_while_it_runs,
-      test_removed_for_a_moment, test_removed_twice, test_settled, test_moved,
-      test_add_text, test_same_name, test_thousand, test_refused)
+SUITE_THREADS("schedule_folder", NULL, many_are_changed, test_may_be_read,
+	      test_comes_and_goes, test_not_ours, test_last_good,
+	      test_half_written, test_edited_while_it_runs,
+	      test_removed_while_it_runs, test_removed_for_a_moment,
+	      test_removed_twice, test_settled, test_moved, test_add_text,
+	      test_same_name, test_thousand, test_refused)

@@ -227,5 +227,6 @@ START_TEST(test_folder_hangs)
 }
 END_TEST
 
-SUITE("schedule_restart", test_restart, test_file_gone, test_state_damaged,
-      test_folder_later, test_wrong_clock, test_folder_hangs)
+SUITE_THREADS("schedule_restart", NULL, test_restart, test_file_gone,
+	      test_state_damaged, test_folder_later, test_wrong_clock,
+	      test_folder_hangs)

@@ -156,5 +156,5 @@ START_TEST(test_short_and_told_late)
 }
 END_TEST
 
-SUITE("schedule_twice", test_two_files, test_put_back,
-      test_backlog_of_what_runs, test_short_and_told_late)
+SUITE_THREADS("schedule_twice", NULL, test_two_files, test_put_back,
+	      test_backlog_of_what_runs, test_short_and_told_late)

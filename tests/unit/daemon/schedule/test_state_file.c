@@ -99,4 +99,4 @@ START_TEST(test_end)
 }
 END_TEST
 
-SUITE("state_file", test_last, test_again, test_end)
+SUITE_THREADS("state_file", NULL, test_last, test_again, test_end)

@@ -83,4 +83,4 @@ can(void)
 	return hang_fs_can(&fs) ? NULL : "no file system can be mounted here";
 }
 
-SUITE_IF("copy_out", can, a_disk_may_hang)
+SUITE_THREADS("copy_out", can, a_disk_may_hang)

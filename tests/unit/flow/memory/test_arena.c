@@ -458,8 +458,9 @@ START_TEST(holders_on_many_threads)
 }
 END_TEST
 
-SUITE("arena", says_what_it_has, is_shared_when_asked,
-      blocks_are_pages_of_their_own, the_first_that_fits, the_limit_is_hard,
-      says_who_has_it, too_much_is_explained, memory_may_come_later,
-      home_when_the_last_lets_go, a_stock_goes_with_its_last_block,
-      what_is_home_is_free_at_once, holders_on_many_threads)
+SUITE_THREADS("arena", NULL, says_what_it_has, is_shared_when_asked,
+	      blocks_are_pages_of_their_own, the_first_that_fits,
+	      the_limit_is_hard, says_who_has_it, too_much_is_explained,
+	      memory_may_come_later, home_when_the_last_lets_go,
+	      a_stock_goes_with_its_last_block, what_is_home_is_free_at_once,
+	      holders_on_many_threads)

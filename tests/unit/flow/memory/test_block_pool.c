@@ -199,5 +199,6 @@ START_TEST(nor_on_many_threads)
 }
 END_TEST
 
-SUITE("block_pool", one_alone_has_all, a_greedy_one_leaves_the_others_theirs,
-      too_few_are_shared_too, a_right_is_never_refused, nor_on_many_threads)
+SUITE_THREADS("block_pool", NULL, one_alone_has_all,
+	      a_greedy_one_leaves_the_others_theirs, too_few_are_shared_too,
+	      a_right_is_never_refused, nor_on_many_threads)

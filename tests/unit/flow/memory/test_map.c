@@ -356,6 +356,6 @@ START_TEST(what_cannot_be_is_refused)
 }
 END_TEST
 
-SUITE("map", what_is_tapped_is_seen, also_what_no_tap_can_keep,
-      the_floor_tells_what_is_lost, what_cannot_be_is_refused,
-      a_torn_copy_is_found_out)
+SUITE_THREADS("map", NULL, what_is_tapped_is_seen, also_what_no_tap_can_keep,
+	      the_floor_tells_what_is_lost, what_cannot_be_is_refused,
+	      a_torn_copy_is_found_out)

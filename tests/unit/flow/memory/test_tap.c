@@ -414,8 +414,9 @@ START_TEST(many_threads)
 }
 END_TEST
 
-SUITE("tap", a_block_is_read_and_written_at_once, a_gap_comes_with_its_block,
-      taps_have_a_quarter, the_recorder_gets_all_but_what_is_read,
-      nothing_is_kept_while_it_is_short, a_block_is_given_to_another_disk,
-      a_tap_outlives_the_rest, outputs_are_told_apart,
-      it_is_known_what_is_settled, many_threads)
+SUITE_THREADS("tap", NULL, a_block_is_read_and_written_at_once,
+	      a_gap_comes_with_its_block, taps_have_a_quarter,
+	      the_recorder_gets_all_but_what_is_read,
+	      nothing_is_kept_while_it_is_short,
+	      a_block_is_given_to_another_disk, a_tap_outlives_the_rest,
+	      outputs_are_told_apart, it_is_known_what_is_settled, many_threads)

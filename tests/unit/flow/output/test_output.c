@@ -360,7 +360,9 @@ START_TEST(blocks_of_one_length)
 }
 END_TEST
 
-SUITE("output", blocks_of_one_length, runs_are_each_substreams_own,
-      no_substream_takes_all_the_room, receivers_on_many_threads,
-      what_a_block_told_is_told_where_it_goes, so_much_is_told_and_no_more,
-      it_outlives_what_made_it, at_risk_and_back)
+SUITE_THREADS("output", NULL, blocks_of_one_length,
+	      runs_are_each_substreams_own, no_substream_takes_all_the_room,
+	      receivers_on_many_threads,
+	      what_a_block_told_is_told_where_it_goes,
+	      so_much_is_told_and_no_more, it_outlives_what_made_it,
+	      at_risk_and_back)

@@ -425,8 +425,9 @@ START_TEST(many_takers_lose_nothing)
 }
 END_TEST
 
-SUITE("queue", first_in_first_out, bounded, drain_gives_what_is_left,
-      poked_once, time_runs_out, blocks_wait_for_a_disk,
-      the_slow_leave_it_to_others, who_sits_on_the_bench_is_told,
-      the_best_is_served, the_longest_waiting_is_served, who_waits_is_woken,
-      many_takers_lose_nothing)
+SUITE_THREADS("queue", NULL, first_in_first_out, bounded,
+	      drain_gives_what_is_left, poked_once, time_runs_out,
+	      blocks_wait_for_a_disk, the_slow_leave_it_to_others,
+	      who_sits_on_the_bench_is_told, the_best_is_served,
+	      the_longest_waiting_is_served, who_waits_is_woken,
+	      many_takers_lose_nothing)

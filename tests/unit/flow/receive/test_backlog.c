@@ -318,8 +318,9 @@ START_TEST(it_opens_while_blocks_come)
 }
 END_TEST
 
-SUITE("backlog", what_is_old_goes_home, what_is_kept_goes_out_in_order,
-      nothing_is_kept_for_no_time, what_is_held_does_not_age,
-      what_was_cancelled_goes_home, a_short_stock_keeps_less,
-      substreams_share_what_is_kept, a_recording_begins_without_a_gap,
-      also_if_all_before_it_went_home, it_opens_while_blocks_come)
+SUITE_THREADS("backlog", NULL, what_is_old_goes_home,
+	      what_is_kept_goes_out_in_order, nothing_is_kept_for_no_time,
+	      what_is_held_does_not_age, what_was_cancelled_goes_home,
+	      a_short_stock_keeps_less, substreams_share_what_is_kept,
+	      a_recording_begins_without_a_gap, also_if_all_before_it_went_home,
+	      it_opens_while_blocks_come)

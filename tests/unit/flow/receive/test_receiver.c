@@ -164,5 +164,6 @@ START_TEST(nothing_comes)
 }
 END_TEST
 
-SUITE("receiver", nothing_comes, a_source_ends, trains_are_recorded,
-      singles_are_recorded, a_stop_takes_what_has_arrived, streams_do_not_mix)
+SUITE_THREADS("receiver", NULL, nothing_comes, a_source_ends,
+	      trains_are_recorded, singles_are_recorded,
+	      a_stop_takes_what_has_arrived, streams_do_not_mix)

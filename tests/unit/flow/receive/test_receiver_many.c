@@ -140,4 +140,5 @@ START_TEST(a_thread_runs_where_it_is_told)
 }
 END_TEST
 
-SUITE("receiver_many", a_flood_starves_nobody, a_thread_runs_where_it_is_told)
+SUITE_THREADS("receiver_many", NULL, a_flood_starves_nobody,
+	      a_thread_runs_where_it_is_told)

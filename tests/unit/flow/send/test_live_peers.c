@@ -635,6 +635,7 @@ START_TEST(a_send_is_stopped)
 }
 END_TEST
 
-SUITE("live_peers", a_peer_that_reads, a_peer_that_reads_nothing,
-      a_peer_that_keeps_memory, a_peer_that_catches_up, a_peer_that_vanishes,
-      two_sends_of_one_recording, a_send_is_stopped)
+SUITE_THREADS("live_peers", NULL, a_peer_that_reads, a_peer_that_reads_nothing,
+	      a_peer_that_keeps_memory, a_peer_that_catches_up,
+	      a_peer_that_vanishes, two_sends_of_one_recording,
+	      a_send_is_stopped)

@@ -321,11 +321,13 @@ START_TEST(a_name_server_may_hang)
 }
 END_TEST
 
-SUITE("sender", all_of_it_arrives, what_the_source_dropped_counts_once,
-      a_source_may_know_its_format_late, a_few_are_taken_at_a_time,
-      it_waits_for_more, memory_is_given_back_when_it_is_wanted,
-      memory_is_wanted_again_and_again, a_plugin_that_keeps_memory_is_closed,
-      fill_waits_for_who_gets_on_when_asked,
-      no_more_is_held_than_there_is_room_for, it_pauses_and_goes_on,
-      the_rate_changes, the_datas_clock, it_stops_in_any_state, a_disk_may_hang,
-      a_name_server_may_hang)
+SUITE_THREADS("sender", NULL, all_of_it_arrives,
+	      what_the_source_dropped_counts_once,
+	      a_source_may_know_its_format_late, a_few_are_taken_at_a_time,
+	      it_waits_for_more, memory_is_given_back_when_it_is_wanted,
+	      memory_is_wanted_again_and_again,
+	      a_plugin_that_keeps_memory_is_closed,
+	      fill_waits_for_who_gets_on_when_asked,
+	      no_more_is_held_than_there_is_room_for, it_pauses_and_goes_on,
+	      the_rate_changes, the_datas_clock, it_stops_in_any_state,
+	      a_disk_may_hang, a_name_server_may_hang)

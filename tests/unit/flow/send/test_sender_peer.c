@@ -300,12 +300,14 @@ START_TEST(looks_are_whole)
 }
 END_TEST
 
-SUITE("sender_peer", one_that_takes_nothing_is_not_asked_all_the_time,
-      no_descriptor_makes_it_spin, one_that_is_away_is_waited_for,
-      one_that_stays_away_is_given_up, one_that_goes_comes_back,
-      packets_are_wanted_again, packets_are_there_already,
-      the_last_packets_are_wanted_again, what_is_gone_is_gone,
-      one_that_wants_a_copy_gets_none_here, what_cannot_be_cut_may_be_copied,
-      what_fails_says_why, the_end_is_waited_for,
-      one_that_goes_at_the_end_is_given_up, a_recording_that_is_removed,
-      one_that_cannot_be_read, looks_are_whole)
+SUITE_THREADS("sender_peer", NULL,
+	      one_that_takes_nothing_is_not_asked_all_the_time,
+	      no_descriptor_makes_it_spin, one_that_is_away_is_waited_for,
+	      one_that_stays_away_is_given_up, one_that_goes_comes_back,
+	      packets_are_wanted_again, packets_are_there_already,
+	      the_last_packets_are_wanted_again, what_is_gone_is_gone,
+	      one_that_wants_a_copy_gets_none_here,
+	      what_cannot_be_cut_may_be_copied, what_fails_says_why,
+	      the_end_is_waited_for, one_that_goes_at_the_end_is_given_up,
+	      a_recording_that_is_removed, one_that_cannot_be_read,
+	      looks_are_whole)

@@ -262,5 +262,6 @@ START_TEST(a_silent_thread_holds_up_nobody)
 }
 END_TEST
 
-SUITE("shared_storm", rough_weather_loses_nothing, garbage_does_no_harm,
-      whatever_comes_the_books_are_right, a_silent_thread_holds_up_nobody)
+SUITE_THREADS("shared_storm", NULL, rough_weather_loses_nothing,
+	      garbage_does_no_harm, whatever_comes_the_books_are_right,
+	      a_silent_thread_holds_up_nobody)

@@ -608,7 +608,7 @@ START_TEST(test_cubes)
 }
 END_TEST
 
-SUITE("source_disk", test_whole, test_lost, test_flipped, test_flipped_quantum,
-      test_name_lookup, test_ranges, test_follow, test_no_follow, test_settled,
-      test_settled_late, test_removed, test_not_there, test_subs, test_rows,
-      test_cubes)
+SUITE_THREADS("source_disk", NULL, test_whole, test_lost, test_flipped,
+	      test_flipped_quantum, test_name_lookup, test_ranges, test_follow,
+	      test_no_follow, test_settled, test_settled_late, test_removed,
+	      test_not_there, test_subs, test_rows, test_cubes)

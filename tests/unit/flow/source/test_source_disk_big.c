@@ -429,5 +429,5 @@ START_TEST(test_bad_sectors)
 }
 END_TEST
 
-SUITE("source_disk_big", test_vbs, test_mark6, test_single, test_edges,
-      test_bad_sectors)
+SUITE_THREADS("source_disk_big", NULL, test_vbs, test_mark6, test_single,
+	      test_edges, test_bad_sectors)

@@ -743,9 +743,10 @@ START_TEST(many_threads)
 }
 END_TEST
 
-SUITE("source_live", from_memory, it_comes_late,
-      what_is_revoked_comes_from_disk, memory_is_put_before_a_disk_is_asked,
-      lost_blocks, a_round_that_fails, a_disk_that_is_away,
-      what_was_before_is_waited_for, without_a_folder, gaps,
-      all_that_was_given_comes_again, it_goes_back,
-      it_yields_while_memory_is_short, many_threads)
+SUITE_THREADS("source_live", NULL, from_memory, it_comes_late,
+	      what_is_revoked_comes_from_disk,
+	      memory_is_put_before_a_disk_is_asked, lost_blocks,
+	      a_round_that_fails, a_disk_that_is_away,
+	      what_was_before_is_waited_for, without_a_folder, gaps,
+	      all_that_was_given_comes_again, it_goes_back,
+	      it_yields_while_memory_is_short, many_threads)

@@ -298,6 +298,6 @@ START_TEST(two_threads)
 }
 END_TEST
 
-SUITE("source_relay", in_order, what_did_not_come_is_fill,
-      no_more_than_there_is, the_sender_goes_first, the_stream_goes_first,
-      one_block_back, two_threads)
+SUITE_THREADS("source_relay", NULL, in_order, what_did_not_come_is_fill,
+	      no_more_than_there_is, the_sender_goes_first,
+	      the_stream_goes_first, one_block_back, two_threads)

@@ -1007,11 +1007,12 @@ START_TEST(stop_needs_no_recording)
 }
 END_TEST
 
-SUITE("writer", stop_needs_no_recording, blocks_may_come_before_the_job,
-      disks_share_the_work, whims_are_borne, a_disk_that_fails_is_replaced,
-      all_disks_fail, all_disks_come_back, no_disk_works_at_all,
-      a_disk_comes_back, every_block_durable_at_once, two_are_on_their_way,
-      a_block_is_durable_before_the_next, one_hangs_and_is_back,
-      the_last_round_may_hang, the_end_waits_for_nobody,
-      a_hung_disk_keeps_its_output, a_hung_disk_fails, all_hang,
-      a_copy_has_to_go_first, the_books_agree_whatever_happens)
+SUITE_THREADS("writer", NULL, stop_needs_no_recording,
+	      blocks_may_come_before_the_job, disks_share_the_work,
+	      whims_are_borne, a_disk_that_fails_is_replaced, all_disks_fail,
+	      all_disks_come_back, no_disk_works_at_all, a_disk_comes_back,
+	      every_block_durable_at_once, two_are_on_their_way,
+	      a_block_is_durable_before_the_next, one_hangs_and_is_back,
+	      the_last_round_may_hang, the_end_waits_for_nobody,
+	      a_hung_disk_keeps_its_output, a_hung_disk_fails, all_hang,
+	      a_copy_has_to_go_first, the_books_agree_whatever_happens)

@@ -181,5 +181,5 @@ START_TEST(one_that_went_is_missed_when_asked)
 }
 END_TEST
 
-SUITE("writer_drop", a_disk_goes_and_comes_back,
-      one_that_went_is_missed_when_asked)
+SUITE_THREADS("writer_drop", NULL, a_disk_goes_and_comes_back,
+	      one_that_went_is_missed_when_asked)

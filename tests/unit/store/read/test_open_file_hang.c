@@ -311,7 +311,7 @@ can(void)
 				  "/dev/fuse";
 }
 
-SUITE_IF("open_file_hang", can, test_hangs_and_answers,
-	 test_opened_while_it_hangs, test_opened_while_it_fails,
-	 test_told_seldom, test_got_again_while_it_hangs,
-	 test_closed_while_it_hangs, test_errors)
+SUITE_THREADS("open_file_hang", can, test_hangs_and_answers,
+	      test_opened_while_it_hangs, test_opened_while_it_fails,
+	      test_told_seldom, test_got_again_while_it_hangs,
+	      test_closed_while_it_hangs, test_errors)

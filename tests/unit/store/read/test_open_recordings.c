@@ -377,6 +377,6 @@ START_TEST(test_awaited)
 }
 END_TEST
 
-SUITE("open_recordings", test_found_again, test_not_there, test_few_idle,
-      test_made_anew, test_deleted, test_grows, test_followed, test_from_memory,
-      test_awaited)
+SUITE_THREADS("open_recordings", NULL, test_found_again, test_not_there,
+	      test_few_idle, test_made_anew, test_deleted, test_grows,
+	      test_followed, test_from_memory, test_awaited)

@@ -176,5 +176,5 @@ can(void)
 				  "/dev/fuse";
 }
 
-SUITE_IF("reader_hang", can, test_hangs_and_answers, test_closed_while_it_hangs,
-	 test_errors)
+SUITE_THREADS("reader_hang", can, test_hangs_and_answers,
+	      test_closed_while_it_hangs, test_errors)

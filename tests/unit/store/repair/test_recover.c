@@ -271,7 +271,7 @@ START_TEST(that_goes_on_elsewhere)
 }
 END_TEST
 
-SUITE("recover", a_copy_with_links, no_end, complete_already, a_lost_index,
-      all_indexes_lost, behind_the_end, refused, of_one_name, needed,
-      needed_by_one_disk, needed_by_a_chunk, that_begins,
-      that_goes_on_elsewhere)
+SUITE_THREADS("recover", NULL, a_copy_with_links, no_end, complete_already,
+	      a_lost_index, all_indexes_lost, behind_the_end, refused,
+	      of_one_name, needed, needed_by_one_disk, needed_by_a_chunk,
+	      that_begins, that_goes_on_elsewhere)

@@ -293,4 +293,5 @@ START_TEST(counters)
 }
 END_TEST
 
-SUITE("recover_chunk", bare_chunks, holes, halves, unwritten, counters)
+SUITE_THREADS("recover_chunk", NULL, bare_chunks, holes, halves, unwritten,
+	      counters)

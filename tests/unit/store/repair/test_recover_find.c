@@ -60,4 +60,4 @@ START_TEST(written_elsewhere)
 }
 END_TEST
 
-SUITE("recover_find", empty_and_lost, written_elsewhere)
+SUITE_THREADS("recover_find", NULL, empty_and_lost, written_elsewhere)

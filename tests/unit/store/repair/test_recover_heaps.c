@@ -239,4 +239,4 @@ START_TEST(cubes)
 }
 END_TEST
 
-SUITE("recover_heaps", substreams, two_could_be, rows, cubes)
+SUITE_THREADS("recover_heaps", NULL, substreams, two_could_be, rows, cubes)

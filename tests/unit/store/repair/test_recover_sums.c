@@ -138,6 +138,6 @@ START_TEST(damage_is_not_made_right)
 }
 END_TEST
 
-SUITE("recover_sums", a_sum_that_is_right_is_kept,
-      of_what_is_left_there_is_a_new_one, of_what_was_cut_too,
-      damage_is_not_made_right)
+SUITE_THREADS("recover_sums", NULL, a_sum_that_is_right_is_kept,
+	      of_what_is_left_there_is_a_new_one, of_what_was_cut_too,
+	      damage_is_not_made_right)

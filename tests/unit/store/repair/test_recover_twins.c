@@ -194,5 +194,5 @@ START_TEST(dry_run)
 }
 END_TEST
 
-SUITE("recover_twins", two_bare_ones, a_long_hole, both_indexed, both_whole,
-      index_that_lies, indexes_that_lie, rotten, dry_run)
+SUITE_THREADS("recover_twins", NULL, two_bare_ones, a_long_hole, both_indexed,
+	      both_whole, index_that_lies, indexes_that_lie, rotten, dry_run)

@@ -253,5 +253,5 @@ START_TEST(cubes)
 }
 END_TEST
 
-SUITE("verify", sound, chunks, duplicate, absent, indexes, no_end, live, rows,
-      rows_that_lie, cubes)
+SUITE_THREADS("verify", NULL, sound, chunks, duplicate, absent, indexes, no_end,
+	      live, rows, rows_that_lie, cubes)

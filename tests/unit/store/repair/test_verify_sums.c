@@ -459,10 +459,10 @@ START_TEST(live)
 }
 END_TEST
 
-SUITE("verify_sums", all_is_right, a_byte_is_its_quantum,
-      times_are_those_of_the_packets, neighbours_are_one_line,
-      chunks_that_changed_names, what_was_cut_off, what_cannot_be_opened,
-      a_pipe_is_not_waited_for, a_torn_tail_of_sums, sums_that_are_damaged,
-      sums_that_lie, an_index_that_lies, a_number_that_is_a_lie,
-      a_flag_that_is_a_lie, a_sequence_that_is_a_lie, a_time_that_is_a_lie,
-      live)
+SUITE_THREADS("verify_sums", NULL, all_is_right, a_byte_is_its_quantum,
+	      times_are_those_of_the_packets, neighbours_are_one_line,
+	      chunks_that_changed_names, what_was_cut_off,
+	      what_cannot_be_opened, a_pipe_is_not_waited_for,
+	      a_torn_tail_of_sums, sums_that_are_damaged, sums_that_lie,
+	      an_index_that_lies, a_number_that_is_a_lie, a_flag_that_is_a_lie,
+	      a_sequence_that_is_a_lie, a_time_that_is_a_lie, live)

@@ -335,7 +335,7 @@ START_TEST(comes_back_as_another)
 }
 END_TEST
 
-SUITE("folder", begins_while_it_is_looked_at, comes_back,
-      comes_back_while_it_is_looked_at, comes_back_as_another, a_life,
-      many_records, locked_while_it_lives, taken_and_bad_names,
-      leaves_nothing_behind, disk_gone)
+SUITE_THREADS("folder", NULL, begins_while_it_is_looked_at, comes_back,
+	      comes_back_while_it_is_looked_at, comes_back_as_another, a_life,
+	      many_records, locked_while_it_lives, taken_and_bad_names,
+	      leaves_nothing_behind, disk_gone)
