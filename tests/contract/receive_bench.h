@@ -19,6 +19,7 @@
 #include "base/secret.h"
 #include "contract/format.h"
 #include "contract/receive.h"
+#include "lib/noise.h"
 #include "lib/suite.h"
 
 /*
@@ -37,7 +38,7 @@ enum {
 };
 
 struct sent {
-	uint32_t bytes, seed;
+	uint32_t bytes, seed; /* of its noise */
 	bool foreign;
 };
 
@@ -52,7 +53,8 @@ struct bench {
 	/* The pairs' lengths; NULL: all have prefix and payload. */
 	void (*lengths)(const struct bench *b, unsigned i,
 			struct receive_pair *pair);
-	uint8_t *memory; /* RECEIVE_BATCH pairs with guards */
+	uint8_t *memory; /* RECEIVE_BATCH pairs with guards, */
+	uint8_t *before; /* and what is in it before a call */
 	size_t step;
 	struct receive_pair pair[RECEIVE_BATCH];
 	struct receive_batch batch;
@@ -90,26 +92,6 @@ keep_log(void *ctx, enum log_level level, const char *format, ...)
 	vsnprintf(b->log, sizeof b->log, format, args);
 	va_end(args);
 	b->lines++;
-}
-
-static uint8_t
-byte_of(uint32_t seed, uint32_t i)
-{
-	return (uint8_t)((seed * 2654435761u + i * 40503u) >> 11);
-}
-
-/* What datagram `seed` is made of: a piece of noise of its own, so that whole
- * datagrams can be compared at once. */
-static const uint8_t *
-bytes_of(uint32_t seed)
-{
-	static uint8_t noise[2 << 16];
-	static bool made;
-
-	for (uint32_t i = 0; !made && i < sizeof noise; i++)
-		noise[i] = byte_of(1, i);
-	made = true;
-	return noise + (seed * 2654435761u >> 16);
 }
 
 /* ---- the plugin ------------------------------------------------------ */
@@ -166,6 +148,8 @@ bench_make(struct bench *b, const char *name, const char *options,
 	b->senders = wish.senders;
 	b->step = (size_t)prefix + payload + 2 * GUARD;
 	b->memory = malloc(RECEIVE_BATCH * b->step);
+	b->before = malloc(RECEIVE_BATCH * b->step);
+	noise_fill(0, 0, b->before, RECEIVE_BATCH * b->step);
 	b->want[0] = b->want[1] = RECEIVE_BATCH;
 	options_fill(b, options);
 }
@@ -195,6 +179,7 @@ bench_free(struct bench *b)
 	if (b->from >= 0)
 		close(b->from);
 	free(b->memory);
+	free(b->before);
 	free(b->options);
 	conf_close(b->conf);
 }
@@ -211,8 +196,7 @@ bench_close(struct bench *b)
 static void
 pairs_make(struct bench *b, unsigned pairs)
 {
-	for (size_t i = 0; i < RECEIVE_BATCH * b->step; i++)
-		b->memory[i] = (uint8_t)(0xc3 + i * 5);
+	memcpy(b->memory, b->before, RECEIVE_BATCH * b->step);
 	for (unsigned i = 0; i < RECEIVE_BATCH; i++) {
 		struct receive_pair *p = &b->pair[i];
 
@@ -235,11 +219,8 @@ pairs_make(struct bench *b, unsigned pairs)
 static bool
 untouched(const struct bench *b, const uint8_t *from, const uint8_t *end)
 {
-	for (const uint8_t *at = from; at < end; at++) {
-		if (*at != (uint8_t)(0xc3 + (size_t)(at - b->memory) * 5))
-			return false;
-	}
-	return true;
+	return !memcmp(from, b->before + (from - b->memory),
+		       (size_t)(end - from));
 }
 
 /* Nothing was written outside of pairs, nor into one beyond those given. */
@@ -338,7 +319,7 @@ send_bytes(struct bench *b, uint32_t bytes, uint32_t segment)
 
 		ck_assert_uint_lt(b->sents, SENT);
 		b->sent[b->sents++] = (struct sent){ n, seed, false };
-		memcpy(data + done, bytes_of(seed), n);
+		noise_fill(seed, 0, data + done, n);
 		done += n;
 	} while (done < bytes);
 	if (bytes <= segment)
@@ -382,8 +363,8 @@ packet_check(struct bench *b, unsigned i)
 	if (k->bytes != s->bytes || k->flags & RECEIVE_CUT)
 		ck_abort_msg("datagram %u of %u bytes was told as %u bytes",
 			     b->told - 1, s->bytes, k->bytes);
-	if (memcmp(k->prefix, bytes_of(s->seed), prefix) ||
-	    memcmp(k->payload, bytes_of(s->seed) + prefix, k->bytes - prefix))
+	if (!noise_is(s->seed, 0, k->prefix, prefix) ||
+	    !noise_is(s->seed, prefix, k->payload, k->bytes - prefix))
 		ck_abort_msg("datagram %u is not as it was sent", b->told - 1);
 }
 

@@ -15,6 +15,7 @@
 #include "contract/send.h"
 #include "contract/send_peers.h"
 #include "lib/dice.h"
+#include "lib/noise.h"
 #include "lib/suite.h"
 
 /*
@@ -54,12 +55,6 @@ struct bench {
 
 static struct bench bench;
 static bool zerocopy_ok = true; /* of the next that is opened */
-
-static inline uint8_t
-byte_of(uint64_t packet, uint32_t at)
-{
-	return (uint8_t)(packet * 7 + (packet >> 8) * 13 + at * 31 + at / 256);
-}
 
 /* ---- making ---------------------------------------------------------- */
 
@@ -161,11 +156,9 @@ run_make(struct bench *b, uint32_t packets, uint32_t gap)
 	for (uint32_t i = 0; i < packets; i++) {
 		uint8_t *head = m.data + (size_t)i * b->head;
 
-		for (uint32_t k = 0; k < b->head; k++)
-			head[k] = byte_of(b->made + i, k);
-		for (uint32_t k = 0; k < DATA; k++)
-			data[(size_t)i * stride + k] =
-			    byte_of(b->made + i, b->head + k);
+		noise_fill(b->made + i, 0, head, b->head);
+		noise_fill(b->made + i, b->head, data + (size_t)i * stride,
+			   DATA);
 	}
 	b->run = (struct send_run){ .head = b->head ? m.data : NULL,
 				    .data = data,
@@ -291,9 +284,9 @@ bench_heard(struct bench *b, uint64_t packets)
 	while (heard_bytes < packets * size && clock_steady() < end)
 		b->peer->serve();
 	ck_assert_uint_eq(heard_bytes, packets * size);
-	for (uint64_t i = 0; i < heard_bytes; i++)
-		ck_assert_uint_eq(heard[i],
-				  byte_of(i / size, (uint32_t)(i % size)));
+	for (uint64_t i = 0; i < packets; i++)
+		ck_assert_msg(noise_is(i, 0, heard + i * size, size),
+			      "packet %llu is wrong", (unsigned long long)i);
 }
 
 /* ---- all plugins ----------------------------------------------------- */

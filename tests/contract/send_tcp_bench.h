@@ -19,9 +19,10 @@ struct from {
 	struct conf *conf;
 	void *options;
 	char why[SEND_SENTENCE];
-	uint64_t at;	  /* packet that is given next */
-	uint64_t taken;	  /* in all */
-	uint64_t first;	  /* the packet that was taken as number `spoiled` */
+	uint64_t at;	/* packet that is given next */
+	uint64_t taken; /* in all */
+	uint64_t made;	/* packets before this one are in memory, or spoiled */
+	uint64_t first; /* the packet that was taken as number `spoiled` */
 	uint64_t spoiled; /* of those taken, whose memory is gone */
 	unsigned restarts;
 	uint32_t stride;
@@ -97,12 +98,11 @@ from_close(struct from *f)
 }
 
 static inline void
-data_make(struct from *f, uint64_t from_packet, uint64_t to)
+data_make(struct from *f, uint64_t to)
 {
-	for (uint64_t i = from_packet; i < to; i++) {
-		made[0][i] = true;
-		for (unsigned k = 0; k < PACKET; k++)
-			f->data[i * f->stride + k] = byte_of((uint32_t)i, k);
+	for (; f->made < to; f->made++) {
+		made[0][f->made] = true;
+		noise_fill(f->made, 0, f->data + f->made * f->stride, PACKET);
 	}
 }
 
@@ -133,7 +133,7 @@ from_back(struct from *f)
 	f->ops->back(f->state, &run, &first);
 	ck_assert_uint_eq(run, 0);
 	ck_assert_uint_le(first, MOST);
-	f->at = f->first = first;
+	f->at = f->first = f->made = first;
 	f->restarts++;
 }
 
@@ -149,7 +149,7 @@ from_give(struct from *f, uint64_t end)
 
 	if (f->step && n > f->step)
 		n = f->step;
-	data_make(f, f->at, f->at + n);
+	data_make(f, f->at + n);
 	run.data = f->data + f->at * f->stride;
 	run.packets = (uint32_t)n;
 	err = f->ops->send(f->state, &run, n > 0, &taken);

@@ -15,6 +15,7 @@
 #include "base/conf.h"
 #include "base/module.h"
 #include "contract/send.h"
+#include "lib/noise.h"
 #include "lib/suite.h"
 
 /*
@@ -186,12 +187,6 @@ deafen(unsigned ports)
 		close(ear[i]);
 }
 
-static uint8_t
-byte_of(uint32_t packet, uint32_t at)
-{
-	return (uint8_t)(packet * 17 + at * 3 + (at >> 7));
-}
-
 /* The next datagram of a port is packet n; and then there are no more. */
 static inline void
 heard(int fd, uint32_t n, uint32_t head, uint32_t data)
@@ -206,8 +201,7 @@ heard(int fd, uint32_t n, uint32_t head, uint32_t data)
 	ck_assert_int_eq(got, head + data);
 	for (uint32_t i = 0; i < head; i++)
 		ck_assert_uint_eq(packet[i], (uint8_t)(n + i));
-	for (uint32_t i = 0; i < data; i++)
-		ck_assert_uint_eq(packet[head + i], byte_of(n, i));
+	ck_assert(noise_is(n, 0, packet + head, data));
 }
 
 static inline void
@@ -230,8 +224,7 @@ run_make(uint32_t n, uint32_t head, uint32_t bytes, uint32_t skip)
 	for (uint32_t i = 0; i < n; i++) {
 		for (uint32_t j = 0; j < head; j++)
 			heads[i * head + j] = (uint8_t)(i + j);
-		for (uint32_t j = 0; j < bytes; j++)
-			data[i * (bytes + skip) + j] = byte_of(i, j);
+		noise_fill(i, 0, data + i * (bytes + skip), bytes);
 		memset(data + i * (bytes + skip) + bytes, 0xee, skip);
 	}
 	return (struct send_run){ .head = head ? heads : NULL,

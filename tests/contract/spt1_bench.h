@@ -95,9 +95,8 @@ add_data(struct line *l, uint64_t run, uint64_t first, unsigned n)
 	ck_assert_uint_le(n, 256);
 	for (unsigned i = 0; i < n; i++) {
 		made[run][first + i] = true;
-		for (unsigned k = 0; k < PACKET; k++)
-			payload[i * PACKET + k] =
-			    byte_of((uint32_t)(run * MOST + first + i), k);
+		noise_fill(run * MOST + first + i, 0, payload + i * PACKET,
+			   PACKET);
 	}
 	add_frame(l, f, payload);
 }
@@ -164,18 +163,13 @@ packet_is(const struct receive_packet *k, unsigned i)
 	ck_assert_uint_eq(k->flags, RECEIVE_SEQUENCE);
 	ck_assert_uint_eq(k->bytes, PACKET);
 	ck_assert_uint_lt(at, MOST);
-	while (run < 8 &&
-	       (!made[run][at] ||
-		k->payload[0] != byte_of((uint32_t)(run * MOST + at), 0) ||
-		k->payload[7] != byte_of((uint32_t)(run * MOST + at), 7)))
+	while (run < 8 && (!made[run][at] ||
+			   !noise_is(run * MOST + at, 0, k->payload, PACKET)))
 		run++;
 	if (run == 8)
-		ck_abort_msg("packet %u is nobody's", i);
-	for (unsigned n = 0; n < PACKET; n++) {
-		if (k->payload[n] != byte_of((uint32_t)(run * MOST + at), n))
-			ck_abort_msg("byte %u of packet %llu is wrong", n,
-				     (unsigned long long)at);
-	}
+		ck_abort_msg("packet %u, which says that it is %llu, is "
+			     "nobody's",
+			     i, (unsigned long long)at);
 	if (told[run][at])
 		ck_abort_msg("packet %llu is told twice",
 			     (unsigned long long)at);

@@ -38,9 +38,8 @@ lost(void)
 	for (unsigned i = 0; i < bench.sents; i++) {
 		const struct sent *s = &bench.sent[i];
 
-		for (uint32_t at = 0;
-		     at < VISIBILITIES && s->length >= VISIBILITIES; at++)
-			n += s->byte[s->skip + at] == BYTE_SENT;
+		if (s->length >= VISIBILITIES)
+			n += bench_lost_of(s, s->skip, VISIBILITIES);
 	}
 	return n;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/disk_bench.h"
 
+#include "lib/noise.h"
+
 void
 disk_bench_changed(void *arg)
 {
@@ -83,12 +85,6 @@ disk_bench_close(struct disk_bench *b)
 	scratch_remove(&b->scratch);
 }
 
-uint8_t
-disk_bench_byte(uint64_t number, uint64_t i)
-{
-	return (uint8_t)((number + 1) * 41 + i * 7 + (i >> 12) * 13);
-}
-
 struct block *
 disk_bench_block(struct disk_bench *b, uint64_t number, uint32_t used)
 {
@@ -96,8 +92,7 @@ disk_bench_block(struct disk_bench *b, uint64_t number, uint32_t used)
 
 	if (!k)
 		return NULL;
-	for (uint64_t i = 0; i < (uint64_t)k->slots * k->slot_bytes; i++)
-		k->data[i] = disk_bench_byte(number, i);
+	noise_fill(number, 0, k->data, (uint64_t)k->slots * k->slot_bytes);
 	for (uint32_t i = 0; i < used; i++)
 		k->present[i / 64] |= 1ull << i % 64;
 	k->used = k->filled = used;
@@ -139,7 +134,7 @@ disk_bench_chunk_check(const struct disk_bench *b, unsigned disk,
 		       uint64_t number, uint64_t bytes)
 {
 	char end[16];
-	uint8_t data[4096];
+	static uint8_t data[1 << 16];
 	uint64_t at = 0;
 	ssize_t n;
 	int fd;
@@ -149,12 +144,13 @@ disk_bench_chunk_check(const struct disk_bench *b, unsigned disk,
 	fd = open(disk_bench_file(b, disk, end), O_RDONLY);
 	ck_assert_int_ge(fd, 0);
 	while ((n = read(fd, data, sizeof data)) > 0) {
-		for (ssize_t i = 0; i < n; i++, at++) {
-			if (data[i] != disk_bench_byte(number, at))
-				ck_abort_msg("byte %llu of chunk %llu is wrong",
-					     (unsigned long long)at,
-					     (unsigned long long)number);
-		}
+		if (!noise_is(number, at, data, (uint64_t)n))
+			ck_abort_msg("%zd bytes at %llu of chunk %llu are "
+				     "wrong",
+				     n, (unsigned long long)at,
+				     (unsigned long long)number);
+		at += (uint64_t)n;
 	}
+	ck_assert_uint_eq(at, bytes);
 	close(fd);
 }

@@ -43,10 +43,8 @@ void disk_bench_open(struct disk_bench *b, uint32_t slots, uint32_t slot_bytes,
 
 void disk_bench_close(struct disk_bench *b);
 
-/* A byte of a block's data. */
-uint8_t disk_bench_byte(uint64_t number, uint64_t i);
-
-/* A closed block with packets in its first `used` slots, but no frames. */
+/* A closed block with packets in its first `used` slots, but no frames: its data
+ * are the noise of its number. */
 struct block *disk_bench_block(struct disk_bench *b, uint64_t number,
 			       uint32_t used);
 

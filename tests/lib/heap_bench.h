@@ -160,11 +160,7 @@ bench_drop(const struct bench *b, enum drop why)
 static inline uint32_t
 bench_lost(const struct sent *s)
 {
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < s->length; i++)
-		n += s->byte[i] == BYTE_SENT;
-	return n;
+	return bench_lost_of(s, 0, s->length);
 }
 
 static inline uint64_t
@@ -237,10 +233,9 @@ bench_piece(struct bench *b, struct sent *s, uint32_t off, uint32_t bytes,
 	uint32_t n = spead_wrap(&p, s->item + first_item, items, raw);
 
 	BENCH_MUST(off + bytes <= s->length);
-	for (uint32_t i = 0; i < bytes; i++) {
-		raw[n + i] = bench_byte(s, off + i);
-		s->byte[off + i] |= BYTE_SENT;
-	}
+	bench_bytes(s, off, raw + n, bytes);
+	for (uint32_t i = off; i < off + bytes; i++)
+		s->byte[i] |= BYTE_SENT;
 	k = bench_raw(b, raw, n + bytes, away);
 	k->sender = s->sender;
 	return k;

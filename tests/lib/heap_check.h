@@ -16,23 +16,15 @@ bench_is(const struct sent *s, const struct format_piece *p,
 	if (s->count != p->heap || p->offset + p->bytes > s->length ||
 	    (s->sized && s->length != p->length))
 		return false;
-	for (uint32_t i = 0; i < p->bytes; i++) {
-		if (data[i] != bench_byte(s, p->offset + i) ||
-		    !(s->byte[p->offset + i] & BYTE_SENT))
-			return false;
-	}
-	return true;
+	return bench_bytes_are(s, p->offset, data, (uint32_t)p->bytes);
 }
 
 /* What was sent with a header that nobody meant. */
 static inline bool
 bench_is_garbage(const uint8_t *data, uint32_t bytes)
 {
-	for (uint32_t i = 0; i < bytes; i++) {
-		if (data[i] != BENCH_GARBAGE)
-			return false;
-	}
-	return true;
+	return !bytes ||
+	       (data[0] == BENCH_GARBAGE && !memcmp(data, data + 1, bytes - 1));
 }
 
 /* A heap and another that took its name, before that was complete. */
@@ -78,7 +70,8 @@ bench_packet_check(struct bench *b, const uint8_t *head,
 	const uint8_t *data = head + p->header;
 	struct sent *s = b->sent;
 
-	while (s < b->sent + b->sents && !bench_is(s, p, data))
+	while (s < b->sent + b->sents &&
+	       (s->count != p->heap || !bench_is(s, p, data)))
 		s++;
 	if (s == b->sent + b->sents &&
 	    (bench_is_garbage(data, p->bytes) ||
@@ -89,12 +82,7 @@ bench_packet_check(struct bench *b, const uint8_t *head,
 			     (unsigned long long)p->offset,
 			     (unsigned long long)(p->offset + p->bytes),
 			     (unsigned long long)p->heap);
-	for (uint32_t i = 0; i < p->bytes; i++) {
-		uint8_t *byte = &s->byte[p->offset + i];
-
-		BENCH_MUST(b->again || !(*byte & BYTE_STORED));
-		*byte |= BYTE_STORED;
-	}
+	bench_stored(b, s, p->offset, (uint32_t)p->bytes);
 	s->times++;
 	bench_items_check(b, s, head, p);
 }
@@ -150,10 +138,25 @@ bench_hole(void *arg, uint64_t at, uint64_t bytes)
 	struct holes *h = arg;
 
 	BENCH_MUST(bytes && at + bytes <= h->bytes);
-	for (uint64_t i = at; i < at + bytes; i++) {
-		BENCH_MUST(!h->map[i]);
-		h->map[i] = 1;
-	}
+	BENCH_MUST(!memchr(h->map + at, 1, bytes));
+	memset(h->map + at, 1, bytes);
+}
+
+/* The next bytes of a slot, from *to on, that came: or that did not, of `hole`
+ * 1.  *from and *to are where they begin and end. */
+static inline bool
+bench_stretch(const struct bench *b, const uint8_t *map, int hole,
+	      uint32_t *from, uint32_t *to)
+{
+	uint32_t end = b->shape.payload;
+	const uint8_t *at = memchr(map + *to, hole, end - *to);
+
+	if (!at)
+		return false;
+	*from = (uint32_t)(at - map);
+	at = memchr(at, !hole, end - *from);
+	*to = at ? (uint32_t)(at - map) : end;
+	return true;
 }
 
 /* Is what came of a slot that heap's? */
@@ -161,11 +164,8 @@ static inline bool
 bench_slot_is(const struct bench *b, const struct sent *s, const uint8_t *data,
 	      const uint8_t *hole)
 {
-	for (uint32_t i = 0; i < b->shape.payload; i++) {
-		if (hole[i])
-			continue;
-		if (data[i] != bench_byte(s, s->skip + i) ||
-		    !(s->byte[s->skip + i] & BYTE_SENT))
+	for (uint32_t at = 0, to = 0; bench_stretch(b, hole, 0, &at, &to);) {
+		if (!bench_bytes_are(s, s->skip + at, data + at, to - at))
 			return false;
 	}
 	return true;
@@ -203,10 +203,11 @@ bench_slot_check(struct bench *b, uint64_t time, const uint8_t *data,
 	uint32_t payload = b->shape.payload, came = 0;
 	struct sent *s = b->sent;
 
-	for (uint32_t i = 0; i < payload; i++) {
-		came += !hole[i];
-		BENCH_MUST(!hole[i] || !data[i]);
-	}
+	for (uint32_t at = 0, to = 0; bench_stretch(b, hole, 0, &at, &to);)
+		came += to - at;
+	for (uint32_t at = 0, to = 0; bench_stretch(b, hole, 1, &at, &to);)
+		BENCH_MUST(!data[at] &&
+			   !memcmp(data + at, data + at + 1, to - at - 1));
 	BENCH_MUST(whole == (came == payload));
 	if (!came)
 		return;
@@ -222,12 +223,8 @@ bench_slot_check(struct bench *b, uint64_t time, const uint8_t *data,
 	if (s == b->sent + b->sents)
 		ck_abort_msg("slot of time %llu is of no heap",
 			     (unsigned long long)time);
-	for (uint32_t i = 0; i < payload; i++) {
-		if (hole[i])
-			continue;
-		BENCH_MUST(b->again || !(s->byte[s->skip + i] & BYTE_STORED));
-		s->byte[s->skip + i] |= BYTE_STORED;
-	}
+	for (uint32_t at = 0, to = 0; bench_stretch(b, hole, 0, &at, &to);)
+		bench_stored(b, s, s->skip + at, to - at);
 	s->times++;
 	b->bytes += came;
 }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "flow/heaps/heaps_priv.h"
 #include "flow/place/placement.h"
+#include "lib/noise.h"
 #include "lib/suite.h"
 
 /*
@@ -46,7 +47,7 @@ struct sent {
 	uint32_t items;
 	uint64_t *item;
 	uint8_t *byte;	/* BYTE_ of each */
-	uint8_t *data;	/* NULL: they follow from the tag */
+	uint8_t *data;	/* NULL: the noise of the tag */
 	unsigned times; /* packets that it came out as */
 	uint32_t items_out;
 	uint32_t skip;	    /* of cubes: bytes before the item, */
@@ -97,12 +98,50 @@ static const struct format_ops bench_format = {
 static inline uint8_t
 bench_byte(const struct sent *s, uint64_t at)
 {
-	if (s->data)
-		return s->data[at];
-	uint64_t v =
-	    (s->tag + 1) * 0x9e3779b97f4a7c15 + at * 0xd1342543de82ef95;
+	return s->data ? s->data[at] : noise_byte(s->tag, at);
+}
 
-	return (uint8_t)(v >> 56 ^ v >> 24);
+static inline void
+bench_bytes(const struct sent *s, uint64_t at, void *to, uint32_t bytes)
+{
+	if (s->data)
+		memcpy(to, s->data + at, bytes);
+	else
+		noise_fill(s->tag, at, to, bytes);
+}
+
+/* Are these bytes of it, and were all of them sent? */
+static inline bool
+bench_bytes_are(const struct sent *s, uint64_t at, const void *data,
+		uint32_t bytes)
+{
+	if (s->data ? memcmp(data, s->data + at, bytes)
+		    : !noise_is(s->tag, at, data, bytes))
+		return false;
+	return !memchr(s->byte + at, 0, bytes);
+}
+
+/* They came out: not before, unless that may be. */
+static inline void
+bench_stored(const struct bench *b, struct sent *s, uint64_t at, uint32_t bytes)
+{
+	BENCH_MUST(b->again ||
+		   !memchr(s->byte + at, BYTE_SENT | BYTE_STORED, bytes));
+	memset(s->byte + at, BYTE_SENT | BYTE_STORED, bytes);
+}
+
+/* How many of these bytes were sent and did not come out. */
+static inline uint32_t
+bench_lost_of(const struct sent *s, uint32_t at, uint32_t bytes)
+{
+	const uint8_t *end = s->byte + at + bytes, *p = s->byte + at;
+	uint32_t n = 0;
+
+	while ((p = memchr(p, BYTE_SENT, (size_t)(end - p)))) {
+		p++;
+		n++;
+	}
+	return n;
 }
 
 /* An item that is in no packet by itself: immediate, of id 0x1000 and up. */

@@ -10,6 +10,7 @@
 #include "flow/memory/checksums.h"
 #include "flow/place/learn.h"
 #include "flow/slots/slots_priv.h"
+#include "lib/noise.h"
 #include "lib/suite.h"
 
 /*
@@ -17,7 +18,7 @@
  * that lands packets in the pairs or elsewhere, and a shelf of the blocks
  * that came out.
  *
- * A packet's bytes follow from its sequence, so whether a slot holds what
+ * A packet is the noise of its sequence, so whether a slot holds what
  * its bit says is seen by looking at it; and before every batch all that the
  * kernel is about to be handed is checked to be nobody's yet.
  */
@@ -82,14 +83,11 @@ bench_parse(const struct format_shape *s, const void *prefix,
 
 static const struct format_ops bench_format = { .parse = bench_parse };
 
-static uint8_t
-bench_byte(const struct bench *b, uint64_t sequence, uint32_t i)
+/* The seed of a packet's noise. */
+static uint64_t
+bench_seed(const struct bench *b, uint64_t sequence)
 {
-	uint64_t v =
-	    b->shape.sequence_bits == 32 ? (uint32_t)sequence : sequence;
-
-	v = (v + 1) * 0x9e3779b97f4a7c15 + i * 0xd1342543de82ef95;
-	return (uint8_t)(v >> 56);
+	return b->shape.sequence_bits == 32 ? (uint32_t)sequence : sequence;
 }
 
 static void
@@ -97,21 +95,17 @@ bench_make(const struct bench *b, uint64_t sequence, uint8_t *prefix,
 	   uint8_t *payload)
 {
 	format_counter_write(&b->shape, sequence, prefix, payload);
-	for (uint32_t i = 0; i < b->geometry.payload; i++)
-		payload[i] = bench_byte(b, sequence, i);
+	noise_fill(bench_seed(b, sequence), 0, payload, b->geometry.payload);
 }
 
 static void
 bench_slot_check(const struct bench *b, const struct block *block,
 		 uint32_t slot, uint64_t sequence)
 {
-	const uint8_t *at = block_slot(block, slot);
-
-	for (uint32_t i = 0; i < block->slot_bytes; i++) {
-		if (at[i] != bench_byte(b, sequence, i))
-			ck_abort_msg("byte %u of slot %u is not of packet %llu",
-				     i, slot, (unsigned long long)sequence);
-	}
+	if (!noise_is(bench_seed(b, sequence), 0, block_slot(block, slot),
+		      block->slot_bytes))
+		ck_abort_msg("slot %u does not have packet %llu", slot,
+			     (unsigned long long)sequence);
 }
 
 static const struct slots *

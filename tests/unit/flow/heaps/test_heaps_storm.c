@@ -261,12 +261,9 @@ cube_lost(void)
 {
 	uint64_t n = 0;
 
-	for (unsigned i = 0; i < bench.sents; i++) {
-		const struct sent *s = &bench.sent[i];
-
-		for (uint32_t at = 0; at < bench.shape.payload; at++)
-			n += s->byte[s->skip + at] == BYTE_SENT;
-	}
+	for (unsigned i = 0; i < bench.sents; i++)
+		n += bench_lost_of(&bench.sent[i], bench.sent[i].skip,
+				   bench.shape.payload);
 	return n;
 }
 

@@ -24,11 +24,7 @@ static struct dice dice;
 static bool
 is_packet(const uint8_t *payload, uint64_t sequence)
 {
-	for (uint32_t i = 0; i < bench.geometry.payload; i++) {
-		if (payload[i] != bench_byte(&bench, sequence, i))
-			return false;
-	}
-	return true;
+	return noise_is(sequence, 0, payload, bench.geometry.payload);
 }
 
 static void

@@ -12,13 +12,13 @@
 #include "store/disk/sg.h"
 #include "store/disk/file.h"
 #include "lib/hang_fs.h"
+#include "lib/noise.h"
 #include "lib/scratch.h"
 #include "lib/suite.h"
 
 /*
  * Blocks of several pieces, whose packets begin in one piece and end in the
- * next, in every layout: packets of an odd length, of bytes that follow from
- * their place in the file.
+ * next, in every layout: packets of an odd length; the file is noise.
  */
 #define SECOND INT64_C(1000000000)
 
@@ -41,13 +41,6 @@ static struct fault fault;
 static struct source *source;
 static json_t *head;
 static enum layout layout;
-
-/* Of the whole file. */
-static uint8_t
-byte_at(uint64_t offset)
-{
-	return (uint8_t)(offset * 7 + (offset >> 8) * 13 + (offset >> 20));
-}
 
 static uint64_t
 bytes_of(unsigned number)
@@ -103,8 +96,7 @@ make_block(unsigned number)
 
 	r.bytes = bytes_of(number);
 	b.used = b.filled = r.present = (uint32_t)(r.bytes / PAYLOAD);
-	for (uint64_t i = 0; i < r.bytes; i++)
-		data[i] = byte_at((uint64_t)number * BLOCK + i);
+	noise_fill(0, (uint64_t)number * BLOCK, data, r.bytes);
 	for (uint64_t at = 0; at < r.bytes; at += BLOCK_QUANTUM) {
 		uint64_t left = r.bytes - at;
 
@@ -204,7 +196,8 @@ flip(unsigned number, uint64_t place)
 
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(pread(fd, &byte, 1, (off_t)(at + place)), 1);
-	ck_assert_uint_eq(byte, byte_at((uint64_t)number * BLOCK + place));
+	ck_assert_uint_eq(byte,
+			  noise_byte(0, (uint64_t)number * BLOCK + place));
 	byte ^= 4;
 	ck_assert_int_eq(pwrite(fd, &byte, 1, (off_t)(at + place)), 1);
 	close(fd);
@@ -214,13 +207,10 @@ static void
 parcel_is(const struct parcel *p)
 {
 	ck_assert_uint_eq(p->offset, p->record.number * BLOCK + p->at);
-	for (uint64_t i = 0; i < p->bytes; i++) {
-		if (p->data[i] != byte_at(p->offset + i))
-			ck_abort_msg("byte %lu of parcel at %lu of block %lu "
-				     "is wrong",
-				     (unsigned long)i, (unsigned long)p->at,
-				     (unsigned long)p->record.number);
-	}
+	if (!noise_is(0, p->offset, p->data, p->bytes))
+		ck_abort_msg("parcel at %lu of block %lu is wrong",
+			     (unsigned long)p->at,
+			     (unsigned long)p->record.number);
 }
 
 /* Reads all of it; the slots that cannot be had are [from, to) of a block. */

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "lib/fake_write.h"
+#include "lib/noise.h"
 #include "lib/suite.h"
 
 /* Some requests, and not a whole number of them. */
@@ -38,8 +39,7 @@ open_with(const struct write_ops *with, struct fake_whim w)
 	writes_init(&flight, with, state, 1, NULL);
 	for (unsigned i = 0; i < WRITES_FILES; i++) {
 		data[i] = malloc(BYTES);
-		for (size_t k = 0; k < BYTES; k++)
-			data[i][k] = (uint8_t)(k * 7 + (k >> 12) + i);
+		noise_fill(i, 0, data[i], BYTES);
 		job[i] = (struct file_write){ .fd = memfd_create("t", 0),
 					      .data = data[i],
 					      .offset = i * 4096,
