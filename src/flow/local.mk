@@ -24,6 +24,7 @@ libflow_a_SOURCES = \
 	%D%/heaps/cubes.c %D%/heaps/cubes.h \
 	%D%/heaps/cubes_head.c \
 	%D%/heaps/cubes_run.c \
+	%D%/heaps/heap_candidate.c \
 	%D%/heaps/heap_counter.c %D%/heaps/heap_counter.h \
 	%D%/heaps/heaps.c %D%/heaps/heaps.h \
 	%D%/heaps/heaps_priv.h \

@@ -118,11 +118,7 @@ cubes_undo(struct heaps *p, struct heap *h, enum drop why)
 	heaps_cut(p); /* before another heap gets the slot */
 	cubes_slot_clear(h);
 	if (h->parked) {
-		struct heaps_candidate *c = &p->cubes.candidate;
-
-		c->pieces -= h->pieces;
-		c->drop[h->why] -= h->pieces;
-		c->bytes -= h->bytes;
+		heap_candidate_withdraw(p, h);
 	} else if (!h->held) {
 		p->base.counts.placed -= h->pieces;
 		p->base.counts.bytes -= h->bytes;
@@ -497,9 +493,7 @@ cubes_take(struct heaps *p, struct heap *h, const struct format_piece *piece)
 	b = h->cube.b;
 	if (b->filled++ == 0) {
 		b->first_ns = b->last_ns = p->now_ns;
-		if (h->parked)
-			c->parked_born = p->now;
-		else
+		if (!h->parked)
 			c->window.born[b == c->window.open[1]] = p->now;
 	}
 	if (b->last_ns < p->now_ns)
@@ -508,9 +502,9 @@ cubes_take(struct heaps *p, struct heap *h, const struct format_piece *piece)
 		b->used = h->cube.slot + 1;
 	cubes_side_piece(p, piece);
 	if (h->parked)
-		heaps_parked_taken(&c->candidate, h, kept);
-	else
-		cubes_oppose(p);
+		heap_candidate_piece(p, h, kept);
+	else if (p->candidate.b)
+		heap_candidate_drop(p);
 	if (h->length && h->ranges.bytes == h->length)
 		heaps_finish(p, h);
 	if (h->parked)
@@ -570,9 +564,7 @@ cubes_finish(struct heaps *p, struct heap *h, bool complete)
 		h->cube.b->present[h->cube.slot / 64] |= 1ull
 							 << h->cube.slot % 64;
 	if (h->parked) {
-		heaps_parked_finish(&p->cubes.candidate, h, complete);
-		p->cubes.candidate.heaps++;
-		p->cubes.candidate.incomplete += !complete;
+		heap_candidate_finish(p, h, complete);
 		return;
 	}
 	p->base.counts.heaps++;

@@ -100,9 +100,6 @@ struct heap *cubes_park(struct heaps *p, const struct receive_packet *k,
 
 void cubes_park_judge(struct heaps *p);
 
-/* Drops the candidate: a piece came for the current run. */
-void cubes_oppose(struct heaps *p);
-
 /* Decides about a candidate that began by `since` (steady ns): a run, or none.
  * INT64_MAX: the recording ends. */
 void cubes_park_settle(struct heaps *p, int64_t since);

@@ -499,7 +499,7 @@ cubes_begin_wait(struct heaps *p, const struct format_piece *piece)
 	const struct cubes *c = &p->cubes;
 	unsigned n = c->early.n;
 
-	if (c->window.running || c->parked || c->early.tried)
+	if (c->window.running || p->candidate.b || c->early.tried)
 		return false;
 	cubes_item_learn(p, piece);
 	if (!is_there(&c->early, heaps_packet(p), piece) &&

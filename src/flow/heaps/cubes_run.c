@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Decides when a run of a cube begins; each run, also the first, needs
- * evidence.
- *
- * A heap that has no place in the current run is laid in a block of its own,
- * the candidate's, and so are heaps that agree with it: from the same sender,
- * at times that are slots of that block.  The candidate becomes the next run
- * when HEAPS_AGREE pieces came, or a complete heap of HEAPS_WHOLE pieces, or
- * when a heap agrees that lies behind the block; heaps that may be late or
- * duplicate need up to HEAPS_BEHIND pieces.  It is dropped as soon as a piece
- * comes that has its place in the current run.  Nothing has to be moved or sent
- * again in either case; pieces of a dropped candidate are counted as what they
- * were when they came: `duplicate`, `late` or `out_of_window`.
+ * evidence, which a candidate collects (heap_candidate.c).  It is made of heaps
+ * that have no place in the current run and agree with each other: from one
+ * sender, at times that are slots of one block.  It is a run, too, when a heap
+ * agrees that lies behind that block.  Any piece that has its place in the
+ * current run contradicts it.
  *
  * The step is not known before the second heap, so any two heaps agree.  While
  * one of the two is a single packet, which may be a stray one, the candidate
@@ -22,39 +16,12 @@
  * pieces came as the candidate has: so garbage before a stream begins costs as
  * many pieces as there is garbage, and no run.
  *
- * At the end, and when no piece came for max_age, a candidate with a complete
- * heap becomes a run, as nothing contradicted it; if no run goes on, several
- * pieces are enough, and at the end a single one.
+ * If no run goes on, several pieces are enough for one when the candidate is
+ * max_age old, and a single one at the end.
  */
 #include "flow/heaps/cubes.h"
 
 #include <string.h>
-
-static void
-unused_add(struct heaps *p, struct block *b)
-{
-	struct window *w = &p->cubes.window;
-
-	b->next = w->unused;
-	w->unused = b;
-}
-
-static void
-dissolve(struct heaps *p)
-{
-	struct cubes *c = &p->cubes;
-
-	heaps_parked_drop(p, &c->candidate);
-	unused_add(p, c->parked);
-	c->parked = NULL;
-}
-
-void
-cubes_oppose(struct heaps *p)
-{
-	if (p->cubes.parked)
-		dissolve(p);
-}
 
 static void
 finish_all(struct heaps *p)
@@ -75,11 +42,7 @@ is_weak(const struct heap *h)
 static void
 weak_drop(struct heaps *p, struct heap *h)
 {
-	struct heaps_candidate *c = &p->cubes.candidate;
-
-	c->pieces--;
-	c->drop[h->why]--;
-	c->bytes -= h->bytes;
+	heap_candidate_withdraw(p, h);
 	heaps_drop(p, h->why);
 	notes_slot(h->cube.b, h->cube.slot)->ranges = 0;
 	h->cube.b->filled--;
@@ -90,7 +53,7 @@ weak_drop(struct heaps *p, struct heap *h)
 static void
 second_forward(struct heaps *p, struct heap *h)
 {
-	struct block *b = p->cubes.parked;
+	struct block *b = p->candidate.b;
 	struct slot_note *to = notes_slot(b, 0), *from;
 
 	heaps_cut(p);
@@ -137,7 +100,7 @@ step_doubt(struct heaps *p)
 		c->begun = c->second;
 	}
 	c->seconds = 0;
-	c->parked->used = 1;
+	p->candidate.b->used = 1;
 	t->step = 0;
 	t->slot = 0;
 }
@@ -165,53 +128,42 @@ win(struct heaps *p)
 	c->learner = NULL;
 	c->count = c->parked_count;
 	window_begin(w, (uint32_t)p->base.counts.runs++, ticks_base(&c->ticks));
-	w->open[0] = c->parked;
-	w->born[0] = c->parked_born;
-	w->highest = c->parked->used;
-	p->base.counts.heaps += c->candidate.heaps;
-	p->base.counts.heaps_incomplete += c->candidate.incomplete;
-	heaps_parked_take(p, &c->candidate);
-	c->parked = NULL;
+	w->open[0] = p->candidate.b;
+	w->born[0] = p->candidate.since;
+	w->highest = p->candidate.b->used;
+	heap_candidate_take(p);
 }
 
 void
 cubes_park_judge(struct heaps *p)
 {
-	const struct cubes *c = &p->cubes;
-
-	if (candidate_sure(&c->candidate) && !is_doubtful(c))
+	if (heap_candidate_sure(p) && !is_doubtful(&p->cubes))
 		win(p);
 }
 
 void
 cubes_park_settle(struct heaps *p, int64_t since)
 {
-	struct cubes *c = &p->cubes;
-	const struct heaps_candidate *is = &c->candidate;
-	bool end = since == INT64_MAX;
+	const struct heap_candidate *c = &p->candidate;
+	uint32_t few = since == INT64_MAX ? 0 : 1;
 
-	if (!c->parked || is->since > since)
+	if (!heap_candidate_due(p, since))
 		return;
-	if (is->whole || (!c->window.running && (end || is->pieces > 1)))
+	if (c->whole || (!p->cubes.window.running && c->pieces > few))
 		win(p);
 	else
-		dissolve(p);
+		heap_candidate_drop(p);
 }
 
 static bool
 candidate_begin(struct heaps *p, uint32_t sender, uint64_t value, enum drop why)
 {
-	struct cubes *c = &p->cubes;
 	bool behind = why == DROP_LATE || why == DROP_DUPLICATE;
+	struct cubes *c = &p->cubes;
 
-	c->parked = block_pool_take(p->a.pool, p->a.sub);
-	if (!c->parked)
+	if (!heap_candidate_begin(p, sender, behind ? c->window.highest : 0))
 		return false;
-	notes_begin(c->parked, HEAP_CUBE);
-	c->candidate =
-	    (struct heaps_candidate){ .sender = sender, .since = p->now };
-	c->candidate.need =
-	    behind ? candidate_behind(p, c->window.highest) : HEAPS_AGREE;
+	notes_begin(p->candidate.b, HEAP_CUBE);
 	c->parked_ticks = (struct ticks){ .step = p->a.shape->time_step,
 					  .first = value,
 					  .value = value };
@@ -259,7 +211,7 @@ agrees(struct heaps *p, uint32_t sender, uint64_t value, uint64_t *slot)
 	struct cubes *c = &p->cubes;
 	bool later = (int64_t)(value - c->parked_ticks.first) > 0;
 
-	if (sender != c->candidate.sender)
+	if (sender != p->candidate.sender)
 		return false;
 	if (parked_slot(p, value, slot)) {
 		/* A third heap, which need not fit in the block. */
@@ -279,7 +231,7 @@ park(struct heaps *p, const struct receive_packet *k,
      uint32_t slot)
 {
 	struct cubes *c = &p->cubes;
-	struct heap *h = cubes_lay(p, k, piece, head, c->parked, slot);
+	struct heap *h = cubes_lay(p, k, piece, head, p->candidate.b, slot);
 
 	h->parked = h->held = true;
 	h->cube.rel = slot;
@@ -306,14 +258,15 @@ cubes_park(struct heaps *p, const struct receive_packet *k,
 	uint64_t slot = 0;
 	struct heap *h;
 
-	if (c->parked && !agrees(p, k->sender, head->value, &slot)) {
-		if (++c->strangers < c->candidate.pieces) {
+	if (p->candidate.b && !agrees(p, k->sender, head->value, &slot)) {
+		if (++c->strangers < p->candidate.pieces) {
 			heaps_drop(p, why);
 			return NULL;
 		}
-		dissolve(p);
+		heap_candidate_drop(p);
 	}
-	if (!c->parked && !candidate_begin(p, k->sender, head->value, why)) {
+	if (!p->candidate.b &&
+	    !candidate_begin(p, k->sender, head->value, why)) {
 		heaps_drop(p, c->window.running ? why : DROP_NO_BUFFER);
 		c->starved += !c->window.running;
 		return NULL;
@@ -323,7 +276,7 @@ cubes_park(struct heaps *p, const struct receive_packet *k,
 		*again = true;
 		return NULL;
 	}
-	if (cubes_slot_taken(p, c->parked, (uint32_t)slot)) {
+	if (cubes_slot_taken(p, p->candidate.b, (uint32_t)slot)) {
 		heaps_drop(p, DROP_DUPLICATE);
 		return NULL;
 	}

@@ -212,52 +212,6 @@ heaps_age(struct heaps *p)
 	}
 }
 
-/* ---- candidates ------------------------------------------------------ */
-
-void
-heaps_parked_taken(struct heaps_candidate *c, const struct heap *h,
-		   uint32_t bytes)
-{
-	c->pieces++;
-	c->drop[h->why]++;
-	c->bytes += bytes;
-}
-
-void
-heaps_parked_finish(struct heaps_candidate *c, const struct heap *h,
-		    bool complete)
-{
-	if (!complete)
-		return;
-	c->whole |= h->pieces > 1;
-	c->sure |= h->pieces >= HEAPS_WHOLE;
-}
-
-void
-heaps_parked_drop(struct heaps *p, const struct heaps_candidate *c)
-{
-	for (struct heap *h = p->live; h < p->live + HEAPS_LIVE; h++) {
-		if (h->live && h->parked)
-			heaps_remove(p, h);
-	}
-	for (int i = 0; i < DROP_KINDS; i++)
-		p->base.counts.drop[i] += c->drop[i];
-}
-
-void
-heaps_parked_take(struct heaps *p, const struct heaps_candidate *c)
-{
-	for (struct heap *h = p->live; h < p->live + HEAPS_LIVE; h++) {
-		if (!h->live || !h->parked)
-			continue;
-		h->parked = h->held = false;
-		if (!p->newest || p->newest->order < h->order)
-			p->newest = h;
-	}
-	p->base.counts.placed += c->pieces;
-	p->base.counts.bytes += c->bytes;
-}
-
 /* ---- where pieces should land ------------------------------------------ */
 
 /*
@@ -582,8 +536,14 @@ heaps_again(struct heaps *p, const struct receive_packet *k)
 static void
 batch_finish(struct heaps *p)
 {
+	struct block *b;
+
 	relocate_settle(&p->a.scratch->relocate);
 	p->kind->release(p);
+	while ((b = p->unused)) {
+		p->unused = b->next;
+		block_pool_put(b);
+	}
 }
 
 static void

@@ -130,9 +130,9 @@ struct guess {
 	uint32_t pieces;       /* packets of a whole heap */
 };
 
-/* A candidate: heaps of a run that may be about to begin.  See rows_run.c and
- * cubes_run.c. */
-struct heaps_candidate {
+/* A candidate: heaps of a run that may be about to begin. */
+struct heap_candidate {
+	struct block *b; /* has its heaps; NULL: no candidate */
 	uint32_t sender;
 	uint32_t pieces;
 	uint32_t need;		   /* pieces that make it a run */
@@ -143,8 +143,8 @@ struct heaps_candidate {
 				       than one piece */
 	bool sure;		    /* one is complete, with HEAPS_WHOLE pieces
 				       or more */
-	uint32_t heaps, incomplete; /* finished heaps; cubes only */
-	int64_t since;
+	uint32_t heaps, incomplete; /* heaps that are finished */
+	int64_t since;		    /* steady ns; it began */
 };
 
 struct rows {
@@ -154,9 +154,7 @@ struct rows {
 	unsigned opens;
 	struct block *ahead; /* block that was aimed at, to be opened next */
 	uint64_t ahead_aimed;
-	struct heaps_candidate candidate;
-	/* Holds the candidate's heaps; NULL: no candidate. */
-	struct row_block *parked;
+	struct row_block *parked; /* the candidate's, if there is one */
 	struct heap_counter counter;
 	uint64_t outside; /* lost pieces that no block accounts for, as in
 			     struct counts */
@@ -165,7 +163,7 @@ struct rows {
 	uint64_t start;
 	uint32_t start_sender;
 	int64_t started;
-	struct block *closed, **closed_end, *unused;
+	struct block *closed, **closed_end;
 };
 
 /* Conversion of heap times into slots. */
@@ -228,10 +226,7 @@ struct cubes {
 	uint64_t count, count_step;
 	struct cube_known known[CUBES_KNOWN];
 	unsigned knowns;
-	struct heaps_candidate candidate;
-	struct block *parked; /* block with the candidate's heaps; NULL: no
-				 candidate */
-	struct ticks parked_ticks;
+	struct ticks parked_ticks;   /* the candidate's */
 	uint64_t given;		     /* the candidate's step, if it need not be
 					learned; else 0 */
 	struct heap *begun, *second; /* first two heaps of the candidate, which
@@ -244,8 +239,7 @@ struct cubes {
 	uint32_t strangers;
 	/* Pieces lost for lack of memory before the first run. */
 	uint64_t starved;
-	int64_t parked_born;
-	uint64_t parked_count;
+	uint64_t parked_count; /* count of its newest heap */
 	struct cube_aux aux;
 };
 
@@ -284,6 +278,9 @@ struct heaps {
 	uint64_t order;
 	struct guess guess;
 	struct finished_heaps finished;
+	struct heap_candidate candidate;
+	struct block *unused; /* blocks that return to the pool with the
+				 batch: packets of it may lie in them */
 
 	/* State of one batch. */
 	struct heaps_scratch *scratch;
@@ -374,39 +371,46 @@ bool heap_complete(const struct heap *h);
 /* Forgets a heap of which nothing is kept. */
 void heaps_remove(struct heaps *p, struct heap *h);
 
+/* Puts an unused block aside until the end of the batch. */
+static inline void
+heaps_unused(struct heaps *p, struct block *b)
+{
+	b->next = p->unused;
+	p->unused = b;
+}
+
+/* ---- heap_candidate.c ------------------------------------------------- */
+
+/* Begins a candidate behind a run with that many heaps; 0: it is not behind.
+ * False: no block is free. */
+bool heap_candidate_begin(struct heaps *p, uint32_t sender, uint64_t behind);
+
+/* Account for a piece of a parked heap, of which `bytes` are stored, and for a
+ * parked heap that is finished. */
+void heap_candidate_piece(struct heaps *p, const struct heap *h,
+			  uint32_t bytes);
+void heap_candidate_finish(struct heaps *p, const struct heap *h,
+			   bool complete);
+
+/* Takes the pieces of a heap out of the account again. */
+void heap_candidate_withdraw(struct heaps *p, const struct heap *h);
+
+/* True if there are enough pieces for a run. */
+bool heap_candidate_sure(const struct heaps *p);
+
+/* True if there is a candidate that began by `since`, steady ns. */
 static inline bool
-candidate_sure(const struct heaps_candidate *c)
+heap_candidate_due(const struct heaps *p, int64_t since)
 {
-	return c->pieces >= c->need || (c->sure && c->need == HEAPS_AGREE);
+	return p->candidate.b && p->candidate.since <= since;
 }
 
-/*
- * Number of pieces that a candidate needs behind the head of a run with that
- * many heaps.  A burst of late pieces agrees with itself as well as a restarted
- * counter does, but then the run goes on.  A short run asks for fewer: a
- * restarted counter would otherwise be past the head before it had enough.
- */
-static inline uint32_t
-candidate_behind(const struct heaps *p, uint64_t heaps)
-{
-	uint64_t most = heaps * p->guess.pieces / 4 * 3;
+/* End the candidate.  Dropped: its heaps are forgotten, its pieces counted as
+ * drops.  Taken: it is a run, its heaps count, and its block is the caller's. */
+void heap_candidate_drop(struct heaps *p);
+void heap_candidate_take(struct heaps *p);
 
-	if (most >= HEAPS_BEHIND)
-		return HEAPS_BEHIND;
-	return most > HEAPS_AGREE ? (uint32_t)most : HEAPS_AGREE;
-}
-
-/* Account for a piece that a candidate took, and for a heap of it that is
- * finished. */
-void heaps_parked_taken(struct heaps_candidate *c, const struct heap *h,
-			uint32_t bytes);
-void heaps_parked_finish(struct heaps_candidate *c, const struct heap *h,
-			 bool complete);
-
-/* End a candidate.  Dropped: its heaps are forgotten, its pieces counted as
- * drops.  Taken: it is a run, and its pieces count as placed. */
-void heaps_parked_drop(struct heaps *p, const struct heaps_candidate *c);
-void heaps_parked_take(struct heaps *p, const struct heaps_candidate *c);
+/* ---- heaps.c, where pieces should land -------------------------------- */
 
 /* Memory for the stored part of a heap: `keep` bytes after the first `skip` of
  * the heap. */

@@ -39,13 +39,6 @@ rows_block_new(struct heaps *p, struct block *b)
 	return row;
 }
 
-void
-rows_unused(struct heaps *p, struct block *b)
-{
-	b->next = p->rows.unused;
-	p->rows.unused = b;
-}
-
 /* Returns the block where the next heap goes, if it has room.  NULL: none is
  * open. */
 static struct row_block *
@@ -81,7 +74,7 @@ block_out(struct heaps *p, struct row_block *row)
 
 	row->b = NULL;
 	if (!b->filled) {
-		rows_unused(p, b);
+		heaps_unused(p, b);
 		return;
 	}
 	skipped_note(p, b);
@@ -855,7 +848,7 @@ rows_take(struct heaps *p, struct heap *h, const struct format_piece *piece)
 		b->last_ns = p->now_ns;
 	row->last = p->now;
 	if (h->parked)
-		heaps_parked_taken(&p->rows.candidate, h, kept);
+		heap_candidate_piece(p, h, kept);
 	else if (rows_opposed(p, h->sender))
 		rows_echo_dissolve(p);
 	if (h->length && h->ranges.bytes == h->length)
@@ -893,7 +886,7 @@ rows_finish(struct heaps *p, struct heap *h, bool complete)
 		return;
 	}
 	if (h->parked) {
-		heaps_parked_finish(&p->rows.candidate, h, complete);
+		heap_candidate_finish(p, h, complete);
 		return;
 	}
 	p->base.counts.heaps++;
@@ -923,7 +916,7 @@ rows_age(struct heaps *p, int64_t since)
 		    r->outside +
 		    heap_counter_untold(&r->counter) * p->guess.pieces;
 	if (r->ahead && !r->opens) {
-		rows_unused(p, r->ahead);
+		heaps_unused(p, r->ahead);
 		r->ahead = NULL;
 	}
 }
@@ -934,10 +927,6 @@ rows_release(struct heaps *p)
 	struct rows *r = &p->rows;
 	struct block *b;
 
-	while ((b = r->unused)) {
-		r->unused = b->next;
-		block_pool_put(b);
-	}
 	while ((b = r->closed)) {
 		r->closed = b->next;
 		b->next = NULL;

@@ -24,9 +24,6 @@ void rows_close_all(struct heaps *p);
  * the last block is closed. */
 void rows_outside(struct heaps *p);
 
-/* Puts an unused block aside; it returns to the pool with the batch. */
-void rows_unused(struct heaps *p, struct block *b);
-
 /* Ends the growth of the block's last heap, if its length is unknown: another
  * heap follows. */
 void rows_endless_cut(struct heaps *p, struct row_block *row);
@@ -48,7 +45,7 @@ void rows_echo_judge(struct heaps *p);
 static inline bool
 rows_opposed(const struct heaps *p, uint32_t sender)
 {
-	return p->rows.parked && p->rows.candidate.sender == sender;
+	return p->candidate.b && p->candidate.sender == sender;
 }
 
 /* Drops the candidate: its pieces came too late. */

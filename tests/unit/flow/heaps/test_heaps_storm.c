@@ -176,10 +176,8 @@ waiting(void)
 {
 	const struct heaps *p = (const struct heaps *)bench.place;
 	bool cube = bench.shape.store == HEAP_CUBE;
-	uint64_t n = 0;
+	uint64_t n = p->candidate.b ? p->candidate.pieces : 0;
 
-	if (cube ? p->cubes.parked != NULL : p->rows.parked != NULL)
-		n = cube ? p->cubes.candidate.pieces : p->rows.candidate.pieces;
 	if (cube)
 		n += p->cubes.early.n;
 	for (int i = 0; i < HEAPS_LIVE; i++) {
