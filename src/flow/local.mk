@@ -23,15 +23,13 @@ libflow_a_SOURCES = \
 	%D%/slots/slots_run.c \
 	%D%/heaps/cubes.c %D%/heaps/cubes.h \
 	%D%/heaps/cubes_head.c \
-	%D%/heaps/cubes_run.c \
 	%D%/heaps/heap_candidate.c \
 	%D%/heaps/heap_counter.c %D%/heaps/heap_counter.h \
 	%D%/heaps/heaps.c %D%/heaps/heaps.h \
 	%D%/heaps/heaps_priv.h \
 	%D%/heaps/ranges.c %D%/heaps/ranges.h \
 	%D%/heaps/row_block.c %D%/heaps/row_block.h \
-	%D%/heaps/rows.c %D%/heaps/rows.h \
-	%D%/heaps/rows_run.c \
+	%D%/heaps/rows.c \
 	%D%/receive/backlog.c %D%/receive/backlog.h \
 	%D%/receive/intake.c %D%/receive/intake.h \
 	%D%/receive/receiver.c %D%/receive/receiver.h \

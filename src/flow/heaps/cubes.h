@@ -54,25 +54,6 @@ bool ticks_slot(struct ticks *t, const struct format_shape *shape,
 /* Number of slot 0, counted from time 0. */
 uint64_t ticks_base(const struct ticks *t);
 
-/* ---- cubes.c --------------------------------------------------------- */
-
-bool cubes_slot_taken(const struct heaps *p, const struct block *b,
-		      uint32_t slot);
-
-/* Clears a heap's slot, as if nothing had come for it. */
-static inline void
-cubes_slot_clear(struct heap *h)
-{
-	notes_slot(h->cube.b, h->cube.slot)->ranges = 0;
-	h->cube.b->filled -= h->pieces;
-}
-
-/* Makes a live heap with this slot. */
-struct heap *cubes_lay(struct heaps *p, const struct receive_packet *k,
-		       const struct format_piece *piece,
-		       const struct cube_head *head, struct block *b,
-		       uint32_t slot);
-
 /* ---- cubes_head.c, packets that wait ----------------------------------- */
 
 /* Makes the current packet wait.  False: it cannot wait, or has waited long
@@ -86,23 +67,6 @@ bool cubes_begin_wait(struct heaps *p, const struct format_piece *piece);
 /* Tries the waiting packets again if more is known now, or if it is the last
  * time. */
 void cubes_early_try(struct heaps *p, bool last);
-
-/* ---- cubes_run.c ----------------------------------------------------- */
-
-/* Parks a heap that has no place in the current run, with a candidate for the
- * next.  NULL with *again: that candidate is the run now, so look at the heap
- * again.  NULL without: the piece was counted as dropped, for the reason
- * `why`. */
-struct heap *cubes_park(struct heaps *p, const struct receive_packet *k,
-			const struct format_piece *piece,
-			const struct cube_head *head, enum drop why,
-			bool *again);
-
-void cubes_park_judge(struct heaps *p);
-
-/* Decides about a candidate that began by `since` (steady ns): a run, or none.
- * INT64_MAX: the recording ends. */
-void cubes_park_settle(struct heaps *p, int64_t since);
 
 /* ---- cubes_head.c, beside the data ------------------------------------- */
 

@@ -18,7 +18,7 @@
  * the size of a piece; heaps missing altogether are counts that were left out
  * (steps.h), each with as many pieces as the last complete heap.
  */
-#include "flow/heaps/rows.h"
+#include "flow/heaps/heaps_priv.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,8 @@
 
 /* ---- blocks ------------------------------------------------------------ */
 
-struct row_block *
+/* Begins an unused block with this block. */
+static struct row_block *
 rows_block_new(struct heaps *p, struct block *b)
 {
 	struct row_block *row = p->rows.block;
@@ -106,19 +107,12 @@ row_close(struct heaps *p, struct row_block *row)
 	block_out(p, row);
 }
 
-void
+/* Closes all open blocks. */
+static void
 rows_close_all(struct heaps *p)
 {
 	while (p->rows.opens)
 		row_close(p, p->rows.open[0]);
-}
-
-void
-rows_outside(struct heaps *p)
-{
-	p->rows.outside +=
-	    heap_counter_missing(&p->rows.counter) * p->guess.pieces;
-	p->base.counts.outside = p->rows.outside;
 }
 
 /* Closes a full block if all of its heaps are finished. */
@@ -310,7 +304,9 @@ rows_lay(struct heaps *p, struct heap *h, struct row_block *row,
 
 /* ---- heaps without length -------------------------------------------- */
 
-void
+/* Ends the growth of the block's last heap, if its length is unknown: another
+ * heap follows. */
+static void
 rows_endless_cut(struct heaps *p, struct row_block *row)
 {
 	struct heap *h = row->endless;
@@ -723,6 +719,127 @@ rows_aim(struct heaps *p, struct receive_pair *pair, unsigned n)
 	return i + aim_next(p, &want, pair, i, n);
 }
 
+/* ---- runs ------------------------------------------------------------- */
+
+/*
+ * A heap that comes again is recognized by its count and its sender, among
+ * those that were finished last.  So are heaps of a sender that was restarted,
+ * if its counter begins anew at counts that were used recently; counts used
+ * long ago are forgotten, and taken as new heaps of the current run.  A
+ * candidate (heap_candidate.c) is made of heaps that come again, of one sender.
+ * Only a piece of the same sender for the current run contradicts it, and it is
+ * a run, too, when its block is full and HEAPS_AGREE pieces came.
+ *
+ * The control heap that begins a stream is evidence enough for a new run,
+ * unless the same one came from the same sender within max_age: then it is a
+ * duplicate.  The control heap that ends a stream decides nothing: it may have
+ * overtaken pieces.
+ */
+
+static void
+run_begin(struct heaps *p)
+{
+	rows_close_all(p);
+	p->rows.outside +=
+	    heap_counter_missing(&p->rows.counter) * p->guess.pieces;
+	p->base.counts.outside = p->rows.outside;
+	finished_forget(&p->finished);
+	p->rows.counter = (struct heap_counter){ .far = p->rows.counter.far };
+	p->run++;
+	p->base.counts.runs++;
+}
+
+static bool
+note_complete(const struct note *n)
+{
+	if (n->ranges > 1)
+		return false;
+	return !n->length ||
+	       (n->ranges && n->range[0].to - n->range[0].from == n->length);
+}
+
+/* Remembers the heaps of the candidate. */
+static void
+finished_take(struct heaps *p, const struct block *b, uint32_t sender)
+{
+	const struct note *n = notes_at(b, notes_head(b)->first);
+
+	for (; n; n = notes_at(b, n->next)) {
+		heap_counter_see(&p->rows.counter, n->heap, sender);
+		if (n->pieces)
+			finished_add(&p->finished, n->heap, sender,
+				     note_complete(n));
+	}
+}
+
+/* Makes the candidate the current run. */
+static void
+candidate_take(struct heaps *p)
+{
+	struct rows *r = &p->rows;
+
+	run_begin(p);
+	finished_take(p, p->candidate.b, p->candidate.sender);
+	heap_candidate_take(p);
+	r->open[0] = r->parked;
+	r->opens = 1;
+}
+
+/* Returns the candidate's block, for a heap that was finished recently and
+ * comes again.  NULL: there is no memory, and the piece was counted as dropped;
+ * or heaps::again is set. */
+static struct row_block *
+candidate_block(struct heaps *p, const struct receive_packet *k,
+		const struct row_block_want *want, enum finished_answer known)
+{
+	struct heap_candidate *c = &p->candidate;
+	struct rows *r = &p->rows;
+
+	if (!c->b && heap_candidate_begin(p, k->sender, p->finished.n))
+		r->parked = rows_block_new(p, c->b);
+	if (c->b && c->sender == k->sender) {
+		rows_endless_cut(p, r->parked);
+		if (row_block_fits(r->parked, want))
+			return r->parked;
+		/* The candidate's block is full, and nothing contradicted
+		 * it. */
+		if (c->pieces >= HEAPS_AGREE) {
+			candidate_take(p);
+			p->again = true;
+			return NULL;
+		}
+	}
+	heaps_drop(p, known == FINISHED_COMPLETE ? DROP_DUPLICATE : DROP_LATE);
+	return NULL;
+}
+
+static void
+candidate_drop(struct heaps *p)
+{
+	p->rows.parked->b = NULL;
+	heap_candidate_drop(p);
+}
+
+/* Handles the control heap that begins a stream: it begins a new run if it
+ * comes again after max_age. */
+static void
+stream_begin(struct heaps *p, const struct format_piece *piece, uint32_t sender)
+{
+	struct rows *r = &p->rows;
+	bool same = r->start == piece->heap && r->start_sender == sender;
+
+	if (finished_find(&p->finished, piece->heap, sender) == FINISHED_NOT) {
+		r->start = piece->heap;
+		r->start_sender = sender;
+		r->started = p->now;
+	} else if (same && p->now - r->started >= p->a.max_age) {
+		if (p->candidate.b)
+			candidate_drop(p);
+		run_begin(p);
+		r->started = p->now;
+	}
+}
+
 /* ---- heaps ----------------------------------------------------------- */
 
 static struct row_block *
@@ -762,7 +879,7 @@ heap_begin(struct heaps *p, const struct receive_packet *k,
 	struct heap *h;
 
 	row = known == FINISHED_NOT ? row_for(p, &want)
-				    : rows_echo(p, k, &want, known);
+				    : candidate_block(p, k, &want, known);
 	if (!row) {
 		if (known == FINISHED_NOT)
 			heap_unplaced(p, piece, k->sender);
@@ -793,7 +910,7 @@ rows_begin(struct heaps *p, const struct receive_packet *k,
 		return NULL;
 	}
 	if (piece->control == PIECE_START)
-		rows_start(p, piece, k->sender);
+		stream_begin(p, piece, k->sender);
 	known = finished_find(&p->finished, piece->heap, k->sender);
 	if (!p->base.counts.runs)
 		p->base.counts.runs = 1;
@@ -849,12 +966,12 @@ rows_take(struct heaps *p, struct heap *h, const struct format_piece *piece)
 	row->last = p->now;
 	if (h->parked)
 		heap_candidate_piece(p, h, kept);
-	else if (rows_opposed(p, h->sender))
-		rows_echo_dissolve(p);
+	else if (p->candidate.b && p->candidate.sender == h->sender)
+		candidate_drop(p);
 	if (h->length && h->ranges.bytes == h->length)
 		heaps_finish(p, h);
-	if (h->parked)
-		rows_echo_judge(p);
+	if (h->parked && heap_candidate_sure(p))
+		candidate_take(p);
 }
 
 static void
@@ -900,7 +1017,12 @@ rows_age(struct heaps *p, int64_t since)
 {
 	struct rows *r = &p->rows;
 
-	rows_echo_settle(p, since);
+	if (heap_candidate_due(p, since)) {
+		if (p->candidate.whole)
+			candidate_take(p);
+		else
+			candidate_drop(p);
+	}
 	for (unsigned i = r->opens; i--;) {
 		struct row_block *row = r->open[i];
 
