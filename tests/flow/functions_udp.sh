@@ -6,7 +6,7 @@
 #   ear_start NAME ADDRESS PORTS [--on ADDRESS PORT]
 #                         keeps what comes in $work/NAME.0 ... (udp_ear.py)
 #   ear_has NAME N        for wait_for: are there N datagrams?
-#   ear_stop NAME
+#   ear_stop NAME         when it has kept all that was sent to it
 #   heard NAME N ADDRESS PORTS ARGS
 #                         `spate send ARGS` to such an ear, which gets N; again
 #                         and slower while the kernel had to drop some
@@ -39,19 +39,6 @@ ear_stop()
 	wait "${ears[$1]}" 2>/dev/null || true
 }
 
-# What came by the time that nothing comes any more.
-ear_count()
-{
-	local last now=
-
-	until [ -n "$now" ] && [ "$now" = "$last" ]; do
-		last=$now
-		sleep 0.5
-		now=$(cat "$work/$1.n" 2>/dev/null || true)
-	done
-	echo "$now"
-}
-
 heard()
 {
 	local name=$1 n=$2 rate
@@ -59,11 +46,10 @@ heard()
 	for rate in 200Mbps 50Mbps 10Mbps; do
 		ear_start "$name" "$3" "$4"
 		spate send "${@:5}" --rate $rate --wait >/dev/null
-		[ "$(ear_count "$name")" != "$n" ] || break
-		[ $rate != 10Mbps ] || fail "$name: $(ear_count "$name") of $n"
 		ear_stop "$name"
+		! ear_has "$name" "$n" || return 0
 	done
-	ear_stop "$name"
+	fail "$name: $(cat "$work/$name.n") of $n"
 }
 
 bare()

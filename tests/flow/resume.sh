@@ -13,10 +13,11 @@ payload=1024
 block=256 # packets
 disks_make 3
 settings+=('durable = "1h";') # nothing is indexed but at the end
+age='max_age = "100ms";'       # of a block that gets no more packets
 
 stream()
 {
-	conf_write "$(raw_stream "layout = \"$1\";")"
+	conf_write "$(raw_stream "layout = \"$1\"; $age")"
 }
 
 bytes_are()
@@ -134,8 +135,8 @@ ports_go_on()
 	local part=1 name=$1 i
 
 	rm -f "$work"/sent*
-	conf_write "$(printf '\ts : { listen = [ "127.0.0.1:%s-%s" ]; %s };' \
-		"$port" "$((port + ports - 1))" "$2")"
+	conf_write "$(printf '\ts : { listen = [ "127.0.0.1:%s-%s" ]; %s %s };' \
+		"$port" "$((port + ports - 1))" "$age" "$2")"
 	shift 2
 	spated_start
 	spate record "$name" --stream s --quiet
@@ -180,7 +181,7 @@ port_find
 # ---- one stream that is split --------------------------------------------
 
 conf_write "$(stream_text 'format = "vdif"; fps = 4000; split = "thread";
-	threads = [ 0, 3 ];')"
+	threads = [ 0, 3 ]; '"$age")"
 split()
 {
 	gen --format vdif --prefix 0 --fps 4000 --threads 0,3 --rate 100Mbps \

@@ -55,15 +55,15 @@ through()
 through raw r 3000 "udp://127.0.0.1:$back" --format raw --payload 1000 \
 	--prefix 8 --sequence le64@0
 address=::1
-through vdif v 2000 "udp://[::1]:$back" --format vdif --prefix 8
+through vdif v 500 "udp://[::1]:$back" --format vdif --prefix 8
 unset address
-through lossy v 2000 "udp://localhost:$back" --format vdif --prefix 8 --loss 0.01
+through lossy v 500 "udp://localhost:$back" --format vdif --prefix 8 --loss 0.02
 [ "$(gen_did .lost)" -gt 0 ] || fail "nothing was lost"
 same "what was missing" "$(spate sends --all --json |
 	jq -s 'last | .missing')" "$(gen_did .lost)"
-through edv2 e 2000 "udp://127.0.0.1:$back" --format vdif --sequence edv2 \
+through edv2 e 500 "udp://127.0.0.1:$back" --format vdif --sequence edv2 \
 	--prefix 0
-through mark5b m 2000 "udp://127.0.0.1:$back" --format mark5b --prefix 8 \
+through mark5b m 800 "udp://127.0.0.1:$back" --format mark5b --prefix 8 \
 	--payload 5008
 through udpmon u 2000 "udp://127.0.0.1:$back" --format udpmon --prefix 8 \
 	--payload 1000
@@ -78,7 +78,7 @@ bare "$work/back.0" 0 | cmp - "$work/exported"
 # sent from memory to where nobody listens, loses nothing of it.
 spate record busy --stream v >/dev/null
 "$SPATE" gen --to "udp://127.0.0.1:$((port + 1))" --json --format vdif \
-	--prefix 8 --packets 3000 --rate 80Mbps >"$work/busy.json" &
+	--prefix 8 --packets 1500 --rate 80Mbps >"$work/busy.json" &
 at_end "kill $! 2>/dev/null"
 spate send busy --follow --to "udp://127.0.0.1:$back" >/dev/null
 spate send raw --to "udp://127.0.0.1:$back" --rate 200Mbps --wait --json \
@@ -90,10 +90,10 @@ same "packets" "$(jq .packets "$work/out")" 3000
 refused "nowhere.invalid" spate send raw --to udp://nowhere.invalid:5 --wait
 refused "four numbers" spate send raw --to udp://127.0.0.256:5 --wait
 wait $!
-settle busy 3000
+settle busy 1500
 spate stop busy >/dev/null
 same "recorded meanwhile" "$(info busy '[.packets, .packets_lost,
-	.drops.no_buffer] | @csv')" 3000,0,0
+	.drops.no_buffer] | @csv')" 1500,0,0
 
 ended()
 {
@@ -107,6 +107,6 @@ busy()
 }
 
 wait_for 20 ended
-same "sent meanwhile" "$(busy '.state, .packets' | paste -sd,)" done,3000
+same "sent meanwhile" "$(busy '.state, .packets' | paste -sd,)" done,1500
 [ "$(busy .refused)" -gt 0 ] || fail "nothing of busy was refused"
 spated_stop

@@ -6,11 +6,13 @@
 
 Each port has a file, FILE.0, FILE.1 ...: of each datagram its length (u32,
 little-endian) and its bytes.  With --on they are sent on to another port.
-FILE.ready is there when it listens, FILE.n says how many came so far.
+FILE.ready is there when it listens, FILE.n says how many came so far.  SIGTERM
+ends it when all that has come by then is kept.
 """
 import argparse
 import os
 import select
+import signal
 import socket
 import struct
 
@@ -37,12 +39,22 @@ if a.on:
     on = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     on.connect((a.on[0], int(a.on[1])))
 
+ended = False
+
+
+def end(*_):
+    global ended
+    ended = True
+
+
+signal.signal(signal.SIGTERM, end)
 count = 0
 told = -1
 open(f"{a.file}.ready", "w").close()
 files = dict(ears)
 while True:
-    ready = select.select(list(files), [], [], 0.1)[0]
+    ending = ended
+    ready = select.select(list(files), [], [], 0 if ending else 0.1)[0]
     for s in ready:
         packet = s.recv(1 << 16)
         files[s].write(struct.pack("<I", len(packet)) + packet)
@@ -56,3 +68,5 @@ while True:
             f.write(f"{count}\n")
         os.rename(f"{a.file}.new", f"{a.file}.n")
         told = count
+    if ending and not ready:
+        break
