@@ -12,9 +12,13 @@ disks_make 2
 # All that both can know; `id` is the daemon's alone.
 told()
 {
-	spate info "$1" --json "${@:2}" | jq -c \
-		'del(.id, .made_by, .notes) | .runs |= sort_by(.sub, .run) |
-		 [tostream] | sort[]'
+	spate info "$1" --json "${@:2}" | jq \
+		'del(.id, .made_by, .notes) | .runs |= sort_by(.sub, .run)'
+}
+
+sorted()
+{
+	jq -c '[tostream] | sort[]' "$1"
 }
 
 agree()
@@ -28,7 +32,7 @@ agree()
 	spate stop "$name" >/dev/null
 	told "$name" >"$work/daemon"
 	told "$name" --disks "$work/disk0:$work/disk1" >"$work/disks"
-	diff "$work/daemon" "$work/disks" ||
+	diff <(sorted "$work/daemon") <(sorted "$work/disks") ||
 		fail "the daemon and the disks do not agree on $name"
 	[ "$(jq '.subs | length' "$work/daemon")" -eq "$ports" ] ||
 		fail "$name has not $ports substreams"
