@@ -41,8 +41,6 @@
 #
 #   test_plugins          lets the daemon load what only tests have, as the write
 #                         plugin `slow` (its options are in tests/modules)
-#   jq ARGS               the command; plain paths, such as .drops.late,
-#                         .runs[0].end and `.disks | length`, do not start it
 #   port_find [N]         another $port, with N - 1 free ones behind it
 #   nap S                 sleeps so many seconds, without a process
 #   wait_for S COMMAND    runs COMMAND until it succeeds, at most S seconds
@@ -213,75 +211,14 @@ need_python()
 		skip "$python has no $1 (scripts/test installs it)"
 }
 
-# ---- JSON ---------------------------------------------------------------
-
-# jq 1.6 needs 20 ms of a processor to start, which was a third of all that the
-# tests needed; awk needs one.  So awk finds what is asked most: a number or a
-# word, or how many there are of something, in objects of one line each.  What
-# it does not understand it gives to jq.
-json_path='
-{
-	all = all $0 "\n"
-	rest = $0
-	deep = 0
-	found = ""
-	while (!strange && found == "" &&
-	    match(rest, /^[ ,:]*("[^"\\]*"|[-+.0-9a-zA-Z]+|[][{}])/)) {
-		token = substr(rest, 1, RLENGTH)
-		rest = substr(rest, RLENGTH + 1)
-		sub(/^[ ,:]+/, "", token)
-		if (token ~ /^"/ && rest ~ /^ *:/) {
-			key = "." substr(token, 2, length(token) - 2)
-		} else if (token ~ /^[]}]/) {
-			if (how != "" && path[deep] == want)
-				found = how == "add" ? sum[deep] : n[deep]
-			deep--
-		} else {
-			here = deep ? path[deep] (list[deep] ? "[" n[deep] "]" : key) : ""
-			n[deep]++
-			sum[deep] += token
-			if (how == "add" && deep && path[deep] == want)
-				strange = token !~ /^-?[0-9]+$/
-			else if (here == want)
-				strange = (token ~ /^[[{]/) != (how != "")
-			if (token ~ /^[[{]/) {
-				path[++deep] = here
-				list[deep] = token == "["
-				n[deep] = sum[deep] = 0
-			} else if (here == want) {
-				found = token
-			}
-		}
+# jq 1.6 needs 23 ms of a processor to start, which was a third of all that the
+# tests needed; gojq needs 3.
+if command -v gojq >/dev/null; then
+	jq()
+	{
+		gojq "$@"
 	}
-	if (found == "" || found ~ /^[-0-9].*[.eE]/)
-		strange = 1
-	if (raw)
-		gsub(/"/, "", found)
-	out = out found "\n"
-}
-END {
-	if (!strange) {
-		printf "%s", out
-	} else {
-		printf "%s", all | again
-		exit close(again)
-	}
-}'
-
-jq()
-{
-	local option= filter=${1:-}
-
-	[[ $filter != -[rc] ]] || { option=$1 filter=${2:-}; }
-	if [[ $filter =~ ^((\.[a-z_]+(\[[0-9]+\])*)+)(\ \|\ (length|add))?$ ]]; then
-		shift ${option:+2}
-		awk -v want="${BASH_REMATCH[1]}" -v how="${BASH_REMATCH[5]}" \
-			-v raw="${option#-c}" -v again="jq $option '$filter'" \
-			"$json_path" "$@"
-	else
-		command jq "$@"
-	fi
-}
+fi
 
 # ---- the daemon ---------------------------------------------------------
 
@@ -494,13 +431,4 @@ take_is_true()
 
 [ -x "$SPATE" ] && [ -x "$SPATED" ] || fail "$SPATED is not built"
 need jq
-
-# jq 1.6 compiles its library whenever it starts, which takes 23 ms: most of the
-# time of a test that asks often.  gojq starts in 4 ms.
-if command -v gojq >/dev/null; then
-	jq()
-	{
-		gojq "$@"
-	}
-fi
 port_find
