@@ -14,7 +14,6 @@
 #   sums NAME             datagrams = packets + drops
 #   disks_agree NAME      the disks tell the same as the daemon
 #   exported NAME FILE    and verify finds nothing, and the export is that file
-#   differ A B SIZE       how many packets of SIZE bytes differ
 #   drop NAME KIND        how many packets were dropped as that
 #   in_namespace          runs the test again in mount points of its own
 
@@ -109,14 +108,6 @@ exported()
 	spate export "$1" "$work/exported" --quiet
 	cmp "$work/exported" "$2"
 	rm "$work/exported"
-}
-
-# Reads no further than the shorter of the two.
-differ()
-{
-	{ cmp -l "$1" "$2" 2>/dev/null || [ $? -eq 1 ]; } |
-		awk -v size="$3" '{ hole[int(($1 - 1) / size)] }
-			END { print length(hole) }'
 }
 
 drop()

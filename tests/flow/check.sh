@@ -85,7 +85,7 @@ send --packets 3000 --start "$(date -u -d '-1 hour' +%Y-%m-%dT%H:%M:%SZ)"
 settle off "$(gen_did .sent)"
 spate stop off >/dev/null
 check off
-looked '.remarks[]' | grep -q "behind that of arrival in its first second" ||
+looked '.remarks | join(", ")' | grep -q "behind that of arrival in its first second" ||
 	fail "$(cat "$work/check")"
 spate record three --stream s --quiet
 gen --format vdif --payload 1032 --threads 0,1,2 --fps 500 --packets 3000 \

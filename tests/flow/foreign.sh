@@ -7,6 +7,7 @@
 #                                to read as is $work/NAME.ideal
 #   reads_as NAME MADE_BY PACKETS LOST
 #                                fails unless it exports as that, and is so
+#   notes_say NAME TEXT          fails unless `spate info` notes that
 #   fill_is_right NAME BYTES     the same where blocks are missing: what is
 #                                there is right, and fill has its time
 
@@ -41,6 +42,14 @@ reads_as()
 	is_so "$@"
 	spate export --quiet --force "$1" "$work/exported"
 	cmp "$work/exported" "$work/$1.ideal"
+}
+
+notes_say()
+{
+	local notes
+
+	notes=$(info "$1" '.notes[]')
+	[[ $notes == *"$2"* ]] || fail "no note of $1 says '$2': $notes"
 }
 
 fill_is_right()

@@ -39,8 +39,12 @@
 #   take_is_true N BYTES  fails unless the take of N packets of BYTES each is
 #                         what `take --dump $work/ideal` says (fill = "zero")
 #
+#   differ A B SIZE       prints how many packets of SIZE bytes differ (python3)
+#
 #   test_plugins          lets the daemon load what only tests have, as the write
 #                         plugin `slow` (its options are in tests/modules)
+#   jq ARGS               the command, or gojq, which is faster.  That writes line by
+#                         line: `jq ... | grep -q` ends it with SIGPIPE, and so the test
 #   port_find [N]         another $port, with N - 1 free ones behind it
 #   nap S                 sleeps so many seconds, without a process
 #   wait_for S COMMAND    runs COMMAND until it succeeds, at most S seconds
@@ -207,7 +211,9 @@ need_python()
 {
 	python=${SPATE_PYTHON:-python3}
 	need "$python"
-	"$python" -c "import $1" 2>/dev/null ||
+	# Found, not imported: some take most of a second for that.
+	"$python" -c "import sys, importlib.util as there
+sys.exit(there.find_spec('$1') is None)" 2>/dev/null ||
 		skip "$python has no $1 (scripts/test installs it)"
 }
 
@@ -401,6 +407,19 @@ take()
 		! all_came || return 0
 	done
 	fail "kernel or disks lost packets at ${rate}Mbps"
+}
+
+# How many packets of SIZE bytes differ, up to the end of the shorter file.
+differ()
+{
+	python3 - "$@" <<-'END'
+		import sys
+		one, other = (open(path, "rb").read() for path in sys.argv[1:3])
+		size, end = int(sys.argv[3]), min(len(one), len(other))
+		one, other = one[:end], other[:end]
+		print(sum(one[at:at + size] != other[at:at + size]
+		          for at in range(0, end, size)))
+	END
 }
 
 # Packets of $1 bytes that are not as sent; none of them may be half there.

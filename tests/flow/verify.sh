@@ -106,7 +106,7 @@ kinds()
 a=$(chunk 2) b=$(chunk 5)
 mv "$a" "$work/a" && mv "$b" "$a" && mv "$work/a" "$b"
 same "chunks that changed names" "$(kinds)" ' 2 misplaced '
-jq -r 'select(.what) | .what' "$work/found" | grep -q \
+jq -rs 'map(.what // empty) | join(", ")' "$work/found" | grep -q \
 	"chunk 2 on .* holds the data of block 5" || fail "not told"
 mv "$a" "$work/a" && mv "$b" "$a" && mv "$work/a" "$b"
 
