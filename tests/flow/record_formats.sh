@@ -64,11 +64,10 @@ same "info from the disks" "$("$SPATE" info "$taken" --json --disks \
 # After a crash recover writes the same.
 is_cfg()
 {
-	local file total=0
+	local file total
 
-	for file in "$work"/disk?/"$1/$1".0*; do
-		total=$((total + $(stat -c %s "$file") / 8032))
-	done
+	total=$(stat -c %s "$work"/disk?/"$1/$1".0* |
+		awk '{ n += int($1 / 8032) } END { print n }')
 	for file in "${disks[@]/%//$1/$1.cfg}"; do
 		same "$file" "$(cat "$file")" "packet_size = 8032L;
 cumul = $(cat "$work"/disk?/"$1"/*.index | wc -c | awk '{ print $1 / 64 - 4 }')L;
