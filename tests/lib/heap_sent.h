@@ -7,7 +7,7 @@
 #include "format/spead_packet.c"
 
 #include "base/log.h"
-#include "flow/heaps/heaps_priv.h"
+#include "flow/heaps/cubes.h"
 #include "flow/place/placement.h"
 #include "lib/noise.h"
 #include "lib/suite.h"

@@ -16,6 +16,7 @@
  */
 #include "flow/heaps/cubes.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Returns block i of the window, prepared for notes.  NULL: no block is
@@ -23,7 +24,7 @@
 static struct block *
 cubes_block(struct heaps *p, unsigned i)
 {
-	struct block *b = window_block(&p->cubes.window, i);
+	struct block *b = window_block(&cubes_of(p)->window, i);
 
 	if (b && !b->notes)
 		notes_begin(b, HEAP_CUBE);
@@ -55,7 +56,7 @@ heaps_finish_before(struct heaps *p, uint64_t rel)
 static void
 window_reach(struct heaps *p, uint64_t off)
 {
-	struct window *w = &p->cubes.window;
+	struct window *w = &cubes_of(p)->window;
 	uint64_t by = (off / w->slots - 1) * w->slots;
 
 	heaps_finish_before(p, w->origin + by);
@@ -86,7 +87,7 @@ heap_lay(struct heaps *p, const struct receive_packet *k,
 	h->skip = head->skip;
 	h->keep = b->slot_bytes;
 	h->held = !head->timed;
-	p->cubes.early.news |= head->timed;
+	cubes_of(p)->early.news |= head->timed;
 	h->ranges.at = note->range;
 	h->ranges.most =
 	    (notes_head(b)->note_bytes - sizeof *note) / sizeof(struct range);
@@ -108,7 +109,7 @@ static void
 cubes_ticks(struct heaps *p, const struct format_piece *piece, uint64_t value,
 	    uint64_t rel)
 {
-	struct cubes *c = &p->cubes;
+	struct cubes *c = cubes_of(p);
 
 	if (rel < c->ticks.slot)
 		return;
@@ -142,7 +143,7 @@ heap_timed(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	   uint64_t value)
 {
 	h->held = false;
-	p->cubes.early.news = true;
+	cubes_of(p)->early.news = true;
 	p->base.counts.placed += h->pieces;
 	p->base.counts.bytes += h->bytes;
 	cubes_ticks(p, piece, value, h->cube.rel);
@@ -153,7 +154,7 @@ heap_timed(struct heaps *p, struct heap *h, const struct format_piece *piece,
 static bool
 heap_move(struct heaps *p, struct heap *h, uint64_t rel)
 {
-	struct window *w = &p->cubes.window;
+	struct window *w = &cubes_of(p)->window;
 	uint64_t off = rel - w->origin;
 	struct block *b;
 	struct slot_note *note;
@@ -197,7 +198,7 @@ time_check(struct heaps *p, struct heap *h, const struct format_piece *piece,
 
 	if (!h->held || h->parked || !head->timed)
 		return true;
-	if (!ticks_slot(&p->cubes.ticks, p->a.shape, head->value, &rel) ||
+	if (!ticks_slot(&cubes_of(p)->ticks, p->a.shape, head->value, &rel) ||
 	    rel < 0 ||
 	    ((uint64_t)rel != h->cube.rel && !heap_move(p, h, (uint64_t)rel)))
 		return false;
@@ -281,16 +282,16 @@ weak_drop(struct heaps *p, struct heap *h)
 static void
 second_forward(struct heaps *p, struct heap *h)
 {
+	const struct cubes *c = cubes_of(p);
 	struct block *b = p->candidate.b;
 	struct slot_note *to = notes_slot(b, 0), *from;
 
 	heaps_cut(p);
-	from = notes_slot(b, p->cubes.second_slot);
-	memcpy(block_slot(b, 0), block_slot(b, p->cubes.second_slot),
-	       b->slot_bytes);
+	from = notes_slot(b, c->second_slot);
+	memcpy(block_slot(b, 0), block_slot(b, c->second_slot), b->slot_bytes);
 	memcpy(to, from, notes_head(b)->note_bytes);
 	from->ranges = 0;
-	if (block_has(b, p->cubes.second_slot))
+	if (block_has(b, c->second_slot))
 		b->present[0] |= 1;
 	b->present[0] &= ~2ull;
 	if (!h->live || !h->parked)
@@ -315,7 +316,7 @@ is_doubtful(const struct cubes *c)
 static void
 step_doubt(struct heaps *p)
 {
-	struct cubes *c = &p->cubes;
+	struct cubes *c = cubes_of(p);
 	struct ticks *t = &c->parked_ticks;
 
 	if (is_weak(c->second)) {
@@ -345,7 +346,7 @@ step_keep(struct ticks *t, const struct ticks *old)
 static void
 candidate_take(struct heaps *p)
 {
-	struct cubes *c = &p->cubes;
+	struct cubes *c = cubes_of(p);
 	struct window *w = &c->window;
 
 	if (is_doubtful(c))
@@ -367,7 +368,7 @@ static bool
 candidate_begin(struct heaps *p, uint32_t sender, uint64_t value, enum drop why)
 {
 	bool behind = why == DROP_LATE || why == DROP_DUPLICATE;
-	struct cubes *c = &p->cubes;
+	struct cubes *c = cubes_of(p);
 
 	if (!heap_candidate_begin(p, sender, behind ? c->window.highest : 0))
 		return false;
@@ -397,7 +398,7 @@ step_inherit(struct cubes *c, uint64_t value)
 static bool
 parked_slot(struct heaps *p, uint64_t value, uint64_t *slot)
 {
-	struct cubes *c = &p->cubes;
+	struct cubes *c = cubes_of(p);
 	struct ticks ticks;
 	int64_t rel;
 
@@ -416,7 +417,7 @@ parked_slot(struct heaps *p, uint64_t value, uint64_t *slot)
 static bool
 agrees(struct heaps *p, uint32_t sender, uint64_t value, uint64_t *slot)
 {
-	struct cubes *c = &p->cubes;
+	struct cubes *c = cubes_of(p);
 	bool later = (int64_t)(value - c->parked_ticks.first) > 0;
 
 	if (sender != p->candidate.sender)
@@ -438,7 +439,7 @@ park(struct heaps *p, const struct receive_packet *k,
      const struct format_piece *piece, const struct cube_head *head,
      uint32_t slot)
 {
-	struct cubes *c = &p->cubes;
+	struct cubes *c = cubes_of(p);
 	struct heap *h = heap_lay(p, k, piece, head, p->candidate.b, slot);
 
 	h->parked = h->held = true;
@@ -466,7 +467,7 @@ heap_park(struct heaps *p, const struct receive_packet *k,
 	  const struct format_piece *piece, const struct cube_head *head,
 	  enum drop why, bool *again)
 {
-	struct cubes *c = &p->cubes;
+	struct cubes *c = cubes_of(p);
 	uint64_t slot = 0;
 	struct heap *h;
 
@@ -512,7 +513,7 @@ heap_park(struct heaps *p, const struct receive_packet *k,
 static bool
 near(const struct heaps *p, int64_t rel)
 {
-	const struct window *w = &p->cubes.window;
+	const struct window *w = &cubes_of(p)->window;
 	uint64_t far = p->a.max_gap / p->a.shape->payload +
 		       WINDOW_OPEN * (uint64_t)w->slots;
 
@@ -528,7 +529,7 @@ static enum drop
 why_outside(const struct heaps *p, const struct cube_head *head, bool known,
 	    int64_t rel)
 {
-	const struct window *w = &p->cubes.window;
+	const struct window *w = &cubes_of(p)->window;
 
 	if (w->running && !head->timed && (!known || rel < 0))
 		return DROP_UNTIMED;
@@ -543,7 +544,7 @@ slot_give(struct heaps *p, const struct receive_packet *k,
 	  const struct format_piece *piece, const struct cube_head *head,
 	  uint64_t rel)
 {
-	struct window *w = &p->cubes.window;
+	struct window *w = &cubes_of(p)->window;
 	uint64_t off = rel - w->origin;
 	struct block *b;
 	struct heap *h;
@@ -573,7 +574,7 @@ slot_give(struct heaps *p, const struct receive_packet *k,
 static bool
 step_unlearn(struct heaps *p)
 {
-	struct cubes *c = &p->cubes;
+	struct cubes *c = cubes_of(p);
 	struct heap *h = c->learner;
 
 	c->learner = NULL;
@@ -592,7 +593,7 @@ step_give(struct heaps *p, const struct receive_packet *k,
 	  const struct format_piece *piece, const struct cube_head *head,
 	  const struct ticks *ticks, uint64_t rel)
 {
-	struct cubes *c = &p->cubes;
+	struct cubes *c = cubes_of(p);
 	bool learned = !c->ticks.step && ticks->step;
 	struct heap *h;
 
@@ -608,7 +609,7 @@ static struct heap *
 heap_place(struct heaps *p, const struct receive_packet *k,
 	   const struct format_piece *piece, const struct cube_head *head)
 {
-	const struct window *w = &p->cubes.window;
+	const struct window *w = &cubes_of(p)->window;
 	bool known = false, again = true;
 	struct heap *h = NULL;
 
@@ -618,7 +619,7 @@ heap_place(struct heaps *p, const struct receive_packet *k,
 		int64_t rel = 0;
 		enum drop why;
 
-		ticks = p->cubes.ticks;
+		ticks = cubes_of(p)->ticks;
 		if (w->running)
 			known =
 			    ticks_slot(&ticks, p->a.shape, head->value, &rel);
@@ -690,7 +691,7 @@ cubes_begin(struct heaps *p, const struct receive_packet *k,
 static uint8_t *
 slot_at(struct heaps *p, uint64_t off)
 {
-	uint32_t slots = p->cubes.window.slots;
+	uint32_t slots = cubes_of(p)->window.slots;
 	struct block *b;
 
 	if (off >= (uint64_t)WINDOW_BLOCKS * slots)
@@ -701,29 +702,18 @@ slot_at(struct heaps *p, uint64_t off)
 	return block_slot(b, (uint32_t)(off % slots));
 }
 
-static bool
-skip_find(const struct heaps *p, uint64_t length, uint64_t *skip)
-{
-	for (int i = 0; i < CUBES_KNOWN; i++) {
-		if (p->cubes.known[i].any &&
-		    p->cubes.known[i].length == length) {
-			*skip = p->cubes.known[i].skip;
-			return true;
-		}
-	}
-	return false;
-}
-
 static unsigned
 aim_next(struct heaps *p, struct receive_pair *pair, unsigned i, unsigned n)
 {
-	const struct window *w = &p->cubes.window;
+	const struct window *w = &cubes_of(p)->window;
+	const struct cube_known *known = cubes_known(p, p->guess.length);
 	struct spot spot = { .keep = p->a.shape->payload };
 	uint64_t off = w->highest - w->origin;
 	unsigned begin = i;
 
-	if (!w->running || !skip_find(p, p->guess.length, &spot.skip))
+	if (!w->running || !known)
 		return 0;
+	spot.skip = known->skip;
 	for (; i < n; off++) {
 		spot.at = slot_at(p, off);
 		if (!spot.at)
@@ -755,7 +745,7 @@ cubes_aim(struct heaps *p, struct receive_pair *pair, unsigned n)
 static void
 cubes_take(struct heaps *p, struct heap *h, const struct format_piece *piece)
 {
-	struct cubes *c = &p->cubes;
+	struct cubes *c = cubes_of(p);
 	struct block *b;
 	uint32_t kept;
 
@@ -863,7 +853,7 @@ block_live(const struct heaps *p, const struct block *b)
 static void
 aux_tell(struct heaps *p)
 {
-	struct window *w = &p->cubes.window;
+	struct window *w = &cubes_of(p)->window;
 
 	for (int i = WINDOW_OPEN; i--;) {
 		if (w->open[i] && w->open[i]->filled) {
@@ -877,11 +867,11 @@ static void
 cubes_age(struct heaps *p, int64_t since)
 {
 	const struct heap_candidate *c = &p->candidate;
-	struct window *w = &p->cubes.window;
+	struct window *w = &cubes_of(p)->window;
 	uint32_t few = since == INT64_MAX ? 0 : 1;
 	int64_t born;
 
-	if (p->cubes.early.since <= since)
+	if (cubes_of(p)->early.since <= since)
 		cubes_early_try(p, true);
 	if (heap_candidate_due(p, since)) {
 		if (c->whole || (!w->running && c->pieces > few))
@@ -921,14 +911,14 @@ skipped_note(const struct heaps *p, struct block *b)
 static void
 cubes_release(struct heaps *p)
 {
-	struct window *w = &p->cubes.window;
+	struct window *w = &cubes_of(p)->window;
 
 	cubes_early_try(p, false);
 	for (struct block *b = w->closed; b; b = b->next)
 		skipped_note(p, b);
 	window_release(w, p->a.out, p->a.arg);
 	p->base.counts.outside =
-	    window_outside(w) * p->guess.pieces + p->cubes.starved;
+	    window_outside(w) * p->guess.pieces + cubes_of(p)->starved;
 }
 
 static const struct heaps_kind cubes_kind = {
@@ -940,15 +930,19 @@ static const struct heaps_kind cubes_kind = {
 	.release = cubes_release,
 };
 
-void
-cubes_make(struct heaps *p)
+struct heaps *
+cubes_make(const struct placement_args *args)
 {
-	struct window set = { .pool = p->a.pool,
-			      .sub = p->a.sub,
-			      .slots = p->a.geometry->slots,
+	struct window set = { .pool = args->pool,
+			      .sub = args->sub,
+			      .slots = args->geometry->slots,
 			      .parts = 1 };
+	struct cubes *c = calloc(1, sizeof *c);
 
-	p->kind = &cubes_kind;
-	window_init(&p->cubes.window, &set);
-	p->cubes.ticks.step = p->a.shape->time_step;
+	if (!c)
+		return NULL;
+	c->heaps.kind = &cubes_kind;
+	window_init(&c->window, &set);
+	c->ticks.step = args->shape->time_step;
+	return &c->heaps;
 }

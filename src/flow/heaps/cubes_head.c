@@ -72,7 +72,7 @@ static void
 cubes_side_items(struct heaps *p, const struct format_piece *piece,
 		 const uint64_t *item, uint32_t n)
 {
-	struct cube_aux *s = &p->cubes.aux;
+	struct cube_aux *s = &cubes_of(p)->aux;
 	struct format_item one;
 	/* descriptors; finding each walks through all items. */
 	unsigned looks = 0;
@@ -109,7 +109,7 @@ void
 cubes_side_piece(struct heaps *p, const struct format_piece *piece)
 {
 	const struct receive_packet *k = heaps_packet(p);
-	struct cube_aux *s = &p->cubes.aux;
+	struct cube_aux *s = &cubes_of(p)->aux;
 	uint32_t have = k->prefix_bytes < k->bytes ? k->prefix_bytes : k->bytes;
 	uint32_t head = piece->header, lead = 0;
 
@@ -131,7 +131,7 @@ cubes_side_piece(struct heaps *p, const struct format_piece *piece)
 void
 cubes_side_control(struct heaps *p, const struct format_piece *piece)
 {
-	struct cube_aux *s = &p->cubes.aux;
+	struct cube_aux *s = &cubes_of(p)->aux;
 
 	if (piece->control == PIECE_REISSUE || piece->control == PIECE_UPDATE)
 		s->done = false;
@@ -158,7 +158,7 @@ descriptors_tell(struct cube_aux *s, struct block *b)
 void
 cubes_side_tell(struct heaps *p, struct block *b)
 {
-	struct cube_aux *s = &p->cubes.aux;
+	struct cube_aux *s = &cubes_of(p)->aux;
 
 	for (unsigned i = 0; i < s->controls; i++)
 		notes_aux(b, &s->control[i], NULL);
@@ -169,17 +169,26 @@ cubes_side_tell(struct heaps *p, struct block *b)
 
 /* ---- items ------------------------------------------------------------- */
 
-static void
-known_note(struct cubes *c, uint64_t length, uint64_t skip)
+const struct cube_known *
+cubes_known(const struct heaps *p, uint64_t length)
 {
+	const struct cubes *c = cubes_of(p);
+
 	for (int i = 0; i < CUBES_KNOWN; i++) {
-		if (c->known[i].any && c->known[i].length == length) {
-			c->known[i].skip = skip;
-			return;
-		}
+		if (c->known[i].any && c->known[i].length == length)
+			return &c->known[i];
 	}
-	c->known[c->knowns++ % CUBES_KNOWN] =
-	    (struct cube_known){ length, skip, true };
+	return NULL;
+}
+
+static void
+known_note(struct heaps *p, uint64_t length, uint64_t skip)
+{
+	const struct cube_known *known = cubes_known(p, length);
+	struct cubes *c = cubes_of(p);
+	unsigned i = known ? known - c->known : c->knowns++ % CUBES_KNOWN;
+
+	c->known[i] = (struct cube_known){ length, skip, true };
 }
 
 void
@@ -219,23 +228,20 @@ bool
 cubes_guess_item(const struct heaps *p, const struct format_piece *piece,
 		 struct cube_head *head)
 {
-	for (int i = 0; i < CUBES_KNOWN; i++) {
-		const struct cube_known *k = &p->cubes.known[i];
+	const struct cube_known *k = cubes_known(p, piece->length);
 
-		if (!k->any || k->length != piece->length)
-			continue;
-		head->skip = k->skip;
-		head->bytes = p->a.shape->payload;
-		return true;
-	}
-	return false;
+	if (!k)
+		return false;
+	head->skip = k->skip;
+	head->bytes = p->a.shape->payload;
+	return true;
 }
 
 bool
 cubes_guess_time(const struct heaps *p, const struct format_piece *piece,
 		 struct cube_head *head)
 {
-	const struct cubes *c = &p->cubes;
+	const struct cubes *c = cubes_of(p);
 	uint64_t by = piece->heap - c->count;
 
 	if (!c->window.running || !c->count_step || !c->ticks.step ||
@@ -269,11 +275,11 @@ cubes_item_learn(struct heaps *p, const struct format_piece *piece)
 {
 	struct cube_head head;
 
-	if (p->cubes.knowns)
+	if (cubes_of(p)->knowns)
 		return;
 	cubes_head(p, piece, &head);
 	if (head.item && head.bytes == p->a.shape->payload)
-		known_note(&p->cubes, piece->length, head.skip);
+		known_note(p, piece->length, head.skip);
 }
 
 bool
@@ -291,7 +297,7 @@ cubes_item_check(struct heaps *p, const struct format_piece *piece,
 		return false;
 	}
 	if (head->item)
-		known_note(&p->cubes, piece->length, head->skip);
+		known_note(p, piece->length, head->skip);
 	return true;
 }
 
@@ -384,7 +390,7 @@ struct cube_wait {
 static bool
 memory_take(struct heaps *p)
 {
-	struct cube_early *e = &p->cubes.early;
+	struct cube_early *e = &cubes_of(p)->early;
 
 	if (block_pool_room(p->a.pool, p->a.sub) < FREE_BLOCKS)
 		return false;
@@ -400,7 +406,8 @@ early_copy(struct heaps *p, struct cube_wait *w,
 {
 	const struct receive_packet *k = heaps_packet(p);
 	uint32_t have = k->prefix_bytes < k->bytes ? k->prefix_bytes : k->bytes;
-	uint8_t *at = p->cubes.early.b->data + p->cubes.early.used;
+	struct cube_early *e = &cubes_of(p)->early;
+	uint8_t *at = e->b->data + e->used;
 
 	memcpy(at, k->prefix, have);
 	memcpy(at + have, k->payload, k->bytes - have);
@@ -411,13 +418,13 @@ early_copy(struct heaps *p, struct cube_wait *w,
 	w->packet.payload = at + have;
 	w->packet.prefix_bytes = have;
 	w->packet.arrived = p->now_ns;
-	p->cubes.early.used += k->bytes;
+	e->used += k->bytes;
 }
 
 bool
 cubes_wait(struct heaps *p, const struct format_piece *piece)
 {
-	struct cube_early *e = &p->cubes.early;
+	struct cube_early *e = &cubes_of(p)->early;
 	uint64_t bytes = (uint64_t)p->a.geometry->slots * p->a.shape->payload;
 
 	if (e->tried) {
@@ -449,7 +456,7 @@ by_place(const void *a, const void *b)
 static void
 try_all(struct heaps *p, bool last)
 {
-	struct cube_early *e = &p->cubes.early;
+	struct cube_early *e = &cubes_of(p)->early;
 	struct cube_wait *wait = (struct cube_wait *)e->b->data;
 	unsigned kept = 0;
 
@@ -474,7 +481,9 @@ try_all(struct heaps *p, bool last)
 void
 cubes_early_try(struct heaps *p, bool last)
 {
-	if (p->cubes.early.b && (last || p->cubes.early.news))
+	const struct cube_early *e = &cubes_of(p)->early;
+
+	if (e->b && (last || e->news))
 		try_all(p, last);
 }
 
@@ -496,7 +505,7 @@ is_there(const struct cube_early *e, const struct receive_packet *k,
 bool
 cubes_begin_wait(struct heaps *p, const struct format_piece *piece)
 {
-	const struct cubes *c = &p->cubes;
+	const struct cubes *c = cubes_of(p);
 	unsigned n = c->early.n;
 
 	if (c->window.running || p->candidate.b || c->early.tried)

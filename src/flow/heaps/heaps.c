@@ -619,17 +619,14 @@ static const struct placement_ops heaps_ops = {
 int
 heaps_make(struct placement **place, const struct placement_args *args)
 {
-	struct heaps *p = calloc(1, sizeof *p);
+	bool cube = args->shape->store == HEAP_CUBE;
+	struct heaps *p = cube ? cubes_make(args) : rows_make(args);
 
 	if (!p)
 		return -ENOMEM;
 	p->base.ops = &heaps_ops;
 	p->a = *args;
 	p->scratch = args->scratch->heaps;
-	if (args->shape->store == HEAP_CUBE)
-		cubes_make(p);
-	else
-		rows_make(p);
 	*place = &p->base;
 	return 0;
 }

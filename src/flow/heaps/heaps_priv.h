@@ -2,13 +2,10 @@
 #ifndef SPATE_FLOW_HEAPS_HEAPS_PRIV_H
 #define SPATE_FLOW_HEAPS_HEAPS_PRIV_H
 
-#include "flow/heaps/row_block.h"
 #include "flow/heaps/heaps.h"
 #include "flow/heaps/ranges.h"
 #include "flow/place/relocate.h"
 #include "flow/place/placement.h"
-#include "flow/heaps/heap_counter.h"
-#include "flow/place/window.h"
 
 /*
  * State and functions that the parts of heaps share: heaps.c sorts batches, has
@@ -17,7 +14,6 @@
  */
 enum {
 	HEAPS_LIVE = 8,
-	HEAPS_OPEN = 2,	    /* open blocks */
 	HEAPS_AGREE = 32,   /* pieces that make a candidate a run */
 	HEAPS_WHOLE = 8,    /* or pieces of one complete heap */
 	HEAPS_BEHIND = 256, /* pieces a candidate needs behind the run's head */
@@ -147,102 +143,6 @@ struct heap_candidate {
 	int64_t since;		    /* steady ns; it began */
 };
 
-struct rows {
-	/* Memory for the open ones and the candidate's. */
-	struct row_block block[HEAPS_OPEN + 1];
-	struct row_block *open[HEAPS_OPEN];
-	unsigned opens;
-	struct block *ahead; /* block that was aimed at, to be opened next */
-	uint64_t ahead_aimed;
-	struct row_block *parked; /* the candidate's, if there is one */
-	struct heap_counter counter;
-	uint64_t outside; /* lost pieces that no block accounts for, as in
-			     struct counts */
-	/* The newest control heap that began a stream: count, sender, and
-	 * steady ns of arrival. */
-	uint64_t start;
-	uint32_t start_sender;
-	int64_t started;
-	struct block *closed, **closed_end;
-};
-
-/* Conversion of heap times into slots. */
-struct ticks {
-	uint64_t step;	      /* time from slot to slot; 0: not known */
-	uint64_t first;	      /* time of slot 0 */
-	uint64_t value, slot; /* time and slot of the newest heap */
-};
-
-enum {
-	CUBES_KNOWN = 2, /* lengths of heaps for which the item's position is
-			    known */
-	CUBES_CONTROLS = 8,
-	CUBES_DESCRIPTORS = 32,
-	CUBES_SIDE = 8 << 10, /* bytes of descriptors */
-	CUBES_RANGES = 16,    /* ranges of them that may come apart */
-};
-
-/* Position of the stored item in heaps of one length. */
-struct cube_known {
-	uint64_t length, skip;
-	bool any;
-};
-
-/* Descriptors and control heaps on their way into the notes of a block. */
-struct cube_aux {
-	struct aux_item control[CUBES_CONTROLS];
-	unsigned controls;
-
-	bool busy, ready, done; /* being collected; all came; written */
-	uint64_t count;
-	uint32_t sender;
-	uint64_t from, to;  /* bytes of the heap from the first to the last
-			       descriptor */
-	struct ranges came; /* ranges of them that came */
-	struct range range[CUBES_RANGES];
-	uint64_t at[CUBES_DESCRIPTORS];
-	uint32_t bytes[CUBES_DESCRIPTORS];
-	unsigned n;
-	uint8_t data[CUBES_SIDE];
-};
-
-/* Packets that wait until their slot is known. */
-struct cube_early {
-	struct block *b; /* block that holds their list and behind it the
-			    packets; NULL: no packet waits */
-	uint64_t used;	 /* bytes of it */
-	unsigned n;
-	bool news;     /* the time of a heap became known since the last try */
-	bool last;     /* they are tried for the last time */
-	int64_t since; /* steady ns of arrival of the first */
-	struct cube_wait *tried; /* the one that is being tried; or NULL */
-};
-
-struct cubes {
-	struct window window;
-	struct cube_early early;
-	struct ticks ticks;
-	/* Count of the newest heap, and counts per slot, to guess times by. */
-	uint64_t count, count_step;
-	struct cube_known known[CUBES_KNOWN];
-	unsigned knowns;
-	struct ticks parked_ticks;   /* the candidate's */
-	uint64_t given;		     /* the candidate's step, if it need not be
-					learned; else 0 */
-	struct heap *begun, *second; /* first two heaps of the candidate, which
-					set its step */
-	uint32_t second_slot;
-	uint32_t seconds;     /* heaps parked after the first */
-	struct heap *learner; /* heap from which the run's step was learned,
-				 until another heap agrees with it */
-	/* Pieces that did not agree with the candidate. */
-	uint32_t strangers;
-	/* Pieces lost for lack of memory before the first run. */
-	uint64_t starved;
-	uint64_t parked_count; /* count of its newest heap */
-	struct cube_aux aux;
-};
-
 struct heaps;
 
 /* The part of a placement that differs by kind, in the order of a batch. */
@@ -268,6 +168,7 @@ struct heaps_kind {
 	void (*release)(struct heaps *p);
 };
 
+/* A placement of heaps; the first member of struct rows and struct cubes. */
 struct heaps {
 	struct placement base;
 	struct placement_args a;
@@ -293,12 +194,6 @@ struct heaps {
 	uint64_t batch;	  /* number of the batch */
 	int64_t now_ns;	  /* UTC ns, arrival of the packet */
 	int64_t now;	  /* steady ns, time of the batch */
-
-	uint32_t run;
-	union {
-		struct rows rows;
-		struct cubes cubes;
-	};
 };
 
 /* Scratch memory of the places of an intake, valid for one batch. */
@@ -310,9 +205,10 @@ struct heaps_scratch {
 	uint8_t aside[]; /* relocate::aside */
 };
 
-/* Make a placement one of rows, or of cubes. */
-void rows_make(struct heaps *p);
-void cubes_make(struct heaps *p);
+/* Make the heaps of a kind, zeroed but for what is the kind's own.  NULL: no
+ * memory. */
+struct heaps *rows_make(const struct placement_args *args);
+struct heaps *cubes_make(const struct placement_args *args);
 
 /* ---- heaps.c --------------------------------------------------------- */
 

@@ -21,10 +21,42 @@
 #include "flow/heaps/heaps_priv.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/units.h"
+#include "flow/heaps/heap_counter.h"
+#include "flow/heaps/row_block.h"
+
+enum { ROWS_OPEN = 2 }; /* open blocks */
+
+struct rows {
+	struct heaps heaps;
+	/* Memory for the open ones and the candidate's. */
+	struct row_block block[ROWS_OPEN + 1];
+	struct row_block *open[ROWS_OPEN];
+	unsigned opens;
+	struct block *ahead; /* block that was aimed at, to be opened next */
+	uint64_t ahead_aimed;
+	struct row_block *parked; /* the candidate's, if there is one */
+	uint32_t run;		  /* number of the current run */
+	struct heap_counter counter;
+	uint64_t outside; /* lost pieces that no block accounts for, as in
+			     struct counts */
+	/* The newest control heap that began a stream: count, sender, and
+	 * steady ns of arrival. */
+	uint64_t start;
+	uint32_t start_sender;
+	int64_t started;
+	struct block *closed, **closed_end;
+};
+
+static struct rows *
+rows_of(const struct heaps *p)
+{
+	return (struct rows *)p;
+}
 
 /* ---- blocks ------------------------------------------------------------ */
 
@@ -32,7 +64,7 @@
 static struct row_block *
 rows_block_new(struct heaps *p, struct block *b)
 {
-	struct row_block *row = p->rows.block;
+	struct row_block *row = rows_of(p)->block;
 
 	while (row->b)
 		row++;
@@ -45,14 +77,17 @@ rows_block_new(struct heaps *p, struct block *b)
 static struct row_block *
 rows_newest(const struct heaps *p)
 {
-	return p->rows.opens ? p->rows.open[p->rows.opens - 1] : NULL;
+	const struct rows *r = rows_of(p);
+
+	return r->opens ? r->open[r->opens - 1] : NULL;
 }
 
 /* Counts heaps that were lost whole in the block that is closed next. */
 static void
 skipped_note(struct heaps *p, struct block *b)
 {
-	uint64_t n = heap_counter_missing(&p->rows.counter) * p->guess.pieces;
+	uint64_t n =
+	    heap_counter_missing(&rows_of(p)->counter) * p->guess.pieces;
 
 	notes_head(b)->skipped = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
@@ -71,7 +106,7 @@ static void
 block_out(struct heaps *p, struct row_block *row)
 {
 	struct block *b = row->b;
-	struct rows *r = &p->rows;
+	struct rows *r = rows_of(p);
 
 	row->b = NULL;
 	if (!b->filled) {
@@ -79,8 +114,8 @@ block_out(struct heaps *p, struct row_block *row)
 		return;
 	}
 	skipped_note(p, b);
-	p->base.counts.outside = p->rows.outside;
-	b->run = p->run;
+	p->base.counts.outside = r->outside;
+	b->run = r->run;
 	b->base = 0;
 	b->first = first_heap(b);
 	b->used = (uint32_t)((row->front + b->slot_bytes - 1) / b->slot_bytes);
@@ -94,7 +129,7 @@ block_out(struct heaps *p, struct row_block *row)
 static void
 row_close(struct heaps *p, struct row_block *row)
 {
-	struct rows *r = &p->rows;
+	struct rows *r = rows_of(p);
 
 	row->closing = true;
 	for (struct heap *h = p->live; h < p->live + HEAPS_LIVE; h++) {
@@ -111,8 +146,10 @@ row_close(struct heaps *p, struct row_block *row)
 static void
 rows_close_all(struct heaps *p)
 {
-	while (p->rows.opens)
-		row_close(p, p->rows.open[0]);
+	const struct rows *r = rows_of(p);
+
+	while (r->opens)
+		row_close(p, r->open[0]);
 }
 
 /* Closes a full block if all of its heaps are finished. */
@@ -128,7 +165,7 @@ rows_done(struct heaps *p, struct row_block *row)
 static struct block *
 rows_ahead(struct heaps *p)
 {
-	struct rows *r = &p->rows;
+	struct rows *r = rows_of(p);
 
 	if (!r->ahead) {
 		r->ahead = block_pool_take(p->a.pool, p->a.sub);
@@ -142,12 +179,12 @@ rows_ahead(struct heaps *p)
 static struct row_block *
 rows_open(struct heaps *p)
 {
-	struct rows *r = &p->rows;
+	struct rows *r = rows_of(p);
 	struct row_block *row;
 
 	if (!rows_ahead(p))
 		return NULL;
-	if (r->opens == HEAPS_OPEN)
+	if (r->opens == ROWS_OPEN)
 		row_close(p, r->open[0]);
 	row = rows_block_new(p, r->ahead);
 	row->aimed = r->ahead_aimed;
@@ -370,7 +407,7 @@ static struct row_block *
 row_elsewhere(struct heaps *p, const struct heap *h,
 	      const struct row_block_want *want)
 {
-	struct rows *r = &p->rows;
+	struct rows *r = rows_of(p);
 	struct row_block *newest = rows_newest(p);
 
 	if (newest != h->row.block) {
@@ -378,7 +415,7 @@ row_elsewhere(struct heaps *p, const struct heap *h,
 		if (!newest->full && row_block_fits(newest, want))
 			return newest;
 	}
-	if (r->opens == HEAPS_OPEN && h->row.block == r->open[0])
+	if (r->opens == ROWS_OPEN && h->row.block == r->open[0])
 		return NULL;
 	return rows_open(p);
 }
@@ -621,8 +658,8 @@ outlook_block(struct heaps *p, struct outlook *o)
 {
 	if (o->last || !rows_ahead(p))
 		return false;
-	*o = (struct outlook){ .b = p->rows.ahead,
-			       .floor = row_block_most(p->rows.ahead),
+	*o = (struct outlook){ .b = rows_of(p)->ahead,
+			       .floor = row_block_most(rows_of(p)->ahead),
 			       .last = true };
 	return true;
 }
@@ -650,7 +687,7 @@ aimed_note(struct heaps *p, const struct outlook *o)
 	if (row && row->b == o->b)
 		row->aimed = o->front;
 	else
-		p->rows.ahead_aimed = o->front;
+		rows_of(p)->ahead_aimed = o->front;
 }
 
 /* Aims at the next heaps, each like the one before. */
@@ -702,15 +739,16 @@ static unsigned
 rows_aim(struct heaps *p, struct receive_pair *pair, unsigned n)
 {
 	const struct guess *g = &p->guess;
+	struct rows *r = rows_of(p);
 	struct heap *h = p->newest;
 	struct row_block_want want = { .length = g->length,
 				       .items = g->items,
 				       .room = g->room };
 	unsigned i = 0;
 
-	for (unsigned b = 0; b < p->rows.opens; b++)
-		p->rows.open[b]->aimed = 0;
-	p->rows.ahead_aimed = 0;
+	for (unsigned b = 0; b < r->opens; b++)
+		r->open[b]->aimed = 0;
+	r->ahead_aimed = 0;
 	if (h && h->ranges.n)
 		i = aim_newest(p, h, pair, n);
 	if ((h && !h->length) || !g->room)
@@ -739,13 +777,14 @@ rows_aim(struct heaps *p, struct receive_pair *pair, unsigned n)
 static void
 run_begin(struct heaps *p)
 {
+	struct rows *r = rows_of(p);
+
 	rows_close_all(p);
-	p->rows.outside +=
-	    heap_counter_missing(&p->rows.counter) * p->guess.pieces;
-	p->base.counts.outside = p->rows.outside;
+	r->outside += heap_counter_missing(&r->counter) * p->guess.pieces;
+	p->base.counts.outside = r->outside;
 	finished_forget(&p->finished);
-	p->rows.counter = (struct heap_counter){ .far = p->rows.counter.far };
-	p->run++;
+	r->counter = (struct heap_counter){ .far = r->counter.far };
+	r->run++;
 	p->base.counts.runs++;
 }
 
@@ -765,7 +804,7 @@ finished_take(struct heaps *p, const struct block *b, uint32_t sender)
 	const struct note *n = notes_at(b, notes_head(b)->first);
 
 	for (; n; n = notes_at(b, n->next)) {
-		heap_counter_see(&p->rows.counter, n->heap, sender);
+		heap_counter_see(&rows_of(p)->counter, n->heap, sender);
 		if (n->pieces)
 			finished_add(&p->finished, n->heap, sender,
 				     note_complete(n));
@@ -776,7 +815,7 @@ finished_take(struct heaps *p, const struct block *b, uint32_t sender)
 static void
 candidate_take(struct heaps *p)
 {
-	struct rows *r = &p->rows;
+	struct rows *r = rows_of(p);
 
 	run_begin(p);
 	finished_take(p, p->candidate.b, p->candidate.sender);
@@ -793,7 +832,7 @@ candidate_block(struct heaps *p, const struct receive_packet *k,
 		const struct row_block_want *want, enum finished_answer known)
 {
 	struct heap_candidate *c = &p->candidate;
-	struct rows *r = &p->rows;
+	struct rows *r = rows_of(p);
 
 	if (!c->b && heap_candidate_begin(p, k->sender, p->finished.n))
 		r->parked = rows_block_new(p, c->b);
@@ -816,7 +855,7 @@ candidate_block(struct heaps *p, const struct receive_packet *k,
 static void
 candidate_drop(struct heaps *p)
 {
-	p->rows.parked->b = NULL;
+	rows_of(p)->parked->b = NULL;
 	heap_candidate_drop(p);
 }
 
@@ -825,7 +864,7 @@ candidate_drop(struct heaps *p)
 static void
 stream_begin(struct heaps *p, const struct format_piece *piece, uint32_t sender)
 {
-	struct rows *r = &p->rows;
+	struct rows *r = rows_of(p);
 	bool same = r->start == piece->heap && r->start_sender == sender;
 
 	if (finished_find(&p->finished, piece->heap, sender) == FINISHED_NOT) {
@@ -866,8 +905,8 @@ heap_unplaced(struct heaps *p, const struct format_piece *piece,
 {
 	heaps_drop(p, DROP_NO_BUFFER);
 	if (piece->control != PIECE_DATA ||
-	    !heap_counter_pass(&p->rows.counter, piece->heap, sender))
-		p->rows.outside++;
+	    !heap_counter_pass(&rows_of(p)->counter, piece->heap, sender))
+		rows_of(p)->outside++;
 }
 
 static struct heap *
@@ -891,7 +930,7 @@ heap_begin(struct heaps *p, const struct receive_packet *k,
 	rows_lay(p, h, row, &want, piece);
 	if (!h->parked) {
 		p->newest = h;
-		heap_counter_see(&p->rows.counter, piece->heap, k->sender);
+		heap_counter_see(&rows_of(p)->counter, piece->heap, k->sender);
 	}
 	return h;
 }
@@ -1015,7 +1054,7 @@ rows_finish(struct heaps *p, struct heap *h, bool complete)
 static void
 rows_age(struct heaps *p, int64_t since)
 {
-	struct rows *r = &p->rows;
+	struct rows *r = rows_of(p);
 
 	if (heap_candidate_due(p, since)) {
 		if (p->candidate.whole)
@@ -1046,7 +1085,7 @@ rows_age(struct heaps *p, int64_t since)
 static void
 rows_release(struct heaps *p)
 {
-	struct rows *r = &p->rows;
+	struct rows *r = rows_of(p);
 	struct block *b;
 
 	while ((b = r->closed)) {
@@ -1066,10 +1105,15 @@ static const struct heaps_kind rows_kind = {
 	.release = rows_release,
 };
 
-void
-rows_make(struct heaps *p)
+struct heaps *
+rows_make(const struct placement_args *args)
 {
-	p->kind = &rows_kind;
-	p->rows.closed_end = &p->rows.closed;
-	p->rows.counter.far = p->a.max_gap / NOTES_PAGE;
+	struct rows *r = calloc(1, sizeof *r);
+
+	if (!r)
+		return NULL;
+	r->heaps.kind = &rows_kind;
+	r->closed_end = &r->closed;
+	r->counter.far = args->max_gap / NOTES_PAGE;
+	return &r->heaps;
 }

@@ -179,7 +179,7 @@ waiting(void)
 	uint64_t n = p->candidate.b ? p->candidate.pieces : 0;
 
 	if (cube)
-		n += p->cubes.early.n;
+		n += cubes_of(p)->early.n;
 	for (int i = 0; i < HEAPS_LIVE; i++) {
 		const struct heap *h = &p->live[i];
 
