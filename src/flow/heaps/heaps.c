@@ -103,7 +103,7 @@ heaps_find(struct heaps *p, const struct format_piece *piece, uint32_t sender)
 	return NULL;
 }
 
-bool
+static bool
 heap_complete(const struct heap *h)
 {
 	const struct ranges *r = &h->ranges;

@@ -19,62 +19,6 @@ enum {
 	HEAPS_BEHIND = 256, /* pieces a candidate needs behind the run's head */
 };
 
-/*
- * Finished heaps are those that were finished last, so that a piece that comes
- * too late is not taken for a new heap.  Exactly the last FINISHED_MOST heaps
- * are remembered: each new heap replaces the oldest, so a counter that restarts
- * finds old heaps forgotten by the time it reaches their counts.
- */
-enum { FINISHED_MOST = 256 };
-
-struct finished_heaps {
-	uint64_t count[FINISHED_MOST];
-	uint32_t sender[FINISHED_MOST];
-	bool complete[FINISHED_MOST];
-	uint64_t most; /* largest count since finished_forget */
-	unsigned n, next;
-};
-
-enum finished_answer { FINISHED_NOT, FINISHED_INCOMPLETE, FINISHED_COMPLETE };
-
-static inline void
-finished_forget(struct finished_heaps *r)
-{
-	r->n = r->next = 0;
-	r->most = 0;
-}
-
-static inline void
-finished_add(struct finished_heaps *r, uint64_t count, uint32_t sender,
-	     bool complete)
-{
-	unsigned i = r->next;
-
-	r->count[i] = count;
-	r->sender[i] = sender;
-	r->complete[i] = complete;
-	r->next = (i + 1) % FINISHED_MOST;
-	if (r->n < FINISHED_MOST)
-		r->n++;
-	if (count > r->most)
-		r->most = count;
-}
-
-/* Looks a heap up.  A count above all others, as from a counter that only
- * grows, needs no search. */
-static inline enum finished_answer
-finished_find(const struct finished_heaps *r, uint64_t count, uint32_t sender)
-{
-	if (count > r->most)
-		return FINISHED_NOT;
-	for (unsigned i = 0; i < r->n; i++) {
-		if (r->count[i] == count && r->sender[i] == sender)
-			return r->complete[i] ? FINISHED_COMPLETE
-					      : FINISHED_INCOMPLETE;
-	}
-	return FINISHED_NOT;
-}
-
 /* A live heap: it may still get pieces. */
 struct heap {
 	bool live;
@@ -178,7 +122,6 @@ struct heaps {
 	struct heap *newest;  /* newest heap of the run */
 	uint64_t order;
 	struct guess guess;
-	struct finished_heaps finished;
 	struct heap_candidate candidate;
 	struct block *unused; /* blocks that return to the pool with the
 				 batch: packets of it may lie in them */
@@ -262,7 +205,6 @@ struct heap *heaps_add(struct heaps *p, const struct format_piece *piece,
 		       uint32_t sender);
 
 void heaps_finish(struct heaps *p, struct heap *h);
-bool heap_complete(const struct heap *h);
 
 /* Forgets a heap of which nothing is kept. */
 void heaps_remove(struct heaps *p, struct heap *h);

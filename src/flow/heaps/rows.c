@@ -29,6 +29,66 @@
 #include "flow/heaps/heap_counter.h"
 #include "flow/heaps/row_block.h"
 
+/* ---- heaps that were finished ------------------------------------------ */
+
+/*
+ * The heaps that were finished last are remembered, so that a piece that comes
+ * too late is not taken for a new heap.  Exactly the last FINISHED_MOST heaps
+ * are remembered: each new heap replaces the oldest, so a counter that restarts
+ * finds old heaps forgotten by the time it reaches their counts.
+ */
+enum { FINISHED_MOST = 256 };
+
+struct finished_heaps {
+	uint64_t count[FINISHED_MOST];
+	uint32_t sender[FINISHED_MOST];
+	bool complete[FINISHED_MOST];
+	uint64_t most; /* largest count since finished_forget */
+	unsigned n, next;
+};
+
+enum finished_answer { FINISHED_NOT, FINISHED_INCOMPLETE, FINISHED_COMPLETE };
+
+static void
+finished_forget(struct finished_heaps *r)
+{
+	r->n = r->next = 0;
+	r->most = 0;
+}
+
+static void
+finished_add(struct finished_heaps *r, uint64_t count, uint32_t sender,
+	     bool complete)
+{
+	unsigned i = r->next;
+
+	r->count[i] = count;
+	r->sender[i] = sender;
+	r->complete[i] = complete;
+	r->next = (i + 1) % FINISHED_MOST;
+	if (r->n < FINISHED_MOST)
+		r->n++;
+	if (count > r->most)
+		r->most = count;
+}
+
+/* Looks a heap up.  A count above all others, as from a counter that only
+ * grows, needs no search. */
+static enum finished_answer
+finished_find(const struct finished_heaps *r, uint64_t count, uint32_t sender)
+{
+	if (count > r->most)
+		return FINISHED_NOT;
+	for (unsigned i = 0; i < r->n; i++) {
+		if (r->count[i] == count && r->sender[i] == sender)
+			return r->complete[i] ? FINISHED_COMPLETE
+					      : FINISHED_INCOMPLETE;
+	}
+	return FINISHED_NOT;
+}
+
+/* ---- blocks ------------------------------------------------------------ */
+
 enum { ROWS_OPEN = 2 }; /* open blocks */
 
 struct rows {
@@ -41,6 +101,7 @@ struct rows {
 	uint64_t ahead_aimed;
 	struct row_block *parked; /* the candidate's, if there is one */
 	uint32_t run;		  /* number of the current run */
+	struct finished_heaps finished;
 	struct heap_counter counter;
 	uint64_t outside; /* lost pieces that no block accounts for, as in
 			     struct counts */
@@ -57,8 +118,6 @@ rows_of(const struct heaps *p)
 {
 	return (struct rows *)p;
 }
-
-/* ---- blocks ------------------------------------------------------------ */
 
 /* Begins an unused block with this block. */
 static struct row_block *
@@ -782,7 +841,7 @@ run_begin(struct heaps *p)
 	rows_close_all(p);
 	r->outside += heap_counter_missing(&r->counter) * p->guess.pieces;
 	p->base.counts.outside = r->outside;
-	finished_forget(&p->finished);
+	finished_forget(&rows_of(p)->finished);
 	r->counter = (struct heap_counter){ .far = r->counter.far };
 	r->run++;
 	p->base.counts.runs++;
@@ -806,7 +865,7 @@ finished_take(struct heaps *p, const struct block *b, uint32_t sender)
 	for (; n; n = notes_at(b, n->next)) {
 		heap_counter_see(&rows_of(p)->counter, n->heap, sender);
 		if (n->pieces)
-			finished_add(&p->finished, n->heap, sender,
+			finished_add(&rows_of(p)->finished, n->heap, sender,
 				     note_complete(n));
 	}
 }
@@ -834,7 +893,7 @@ candidate_block(struct heaps *p, const struct receive_packet *k,
 	struct heap_candidate *c = &p->candidate;
 	struct rows *r = rows_of(p);
 
-	if (!c->b && heap_candidate_begin(p, k->sender, p->finished.n))
+	if (!c->b && heap_candidate_begin(p, k->sender, r->finished.n))
 		r->parked = rows_block_new(p, c->b);
 	if (c->b && c->sender == k->sender) {
 		rows_endless_cut(p, r->parked);
@@ -867,7 +926,8 @@ stream_begin(struct heaps *p, const struct format_piece *piece, uint32_t sender)
 	struct rows *r = rows_of(p);
 	bool same = r->start == piece->heap && r->start_sender == sender;
 
-	if (finished_find(&p->finished, piece->heap, sender) == FINISHED_NOT) {
+	if (finished_find(&rows_of(p)->finished, piece->heap, sender) ==
+	    FINISHED_NOT) {
 		r->start = piece->heap;
 		r->start_sender = sender;
 		r->started = p->now;
@@ -950,7 +1010,7 @@ rows_begin(struct heaps *p, const struct receive_packet *k,
 	}
 	if (piece->control == PIECE_START)
 		stream_begin(p, piece, k->sender);
-	known = finished_find(&p->finished, piece->heap, k->sender);
+	known = finished_find(&rows_of(p)->finished, piece->heap, k->sender);
 	if (!p->base.counts.runs)
 		p->base.counts.runs = 1;
 	return heap_begin(p, k, piece, known);
@@ -1047,7 +1107,7 @@ rows_finish(struct heaps *p, struct heap *h, bool complete)
 	}
 	p->base.counts.heaps++;
 	p->base.counts.heaps_incomplete += !complete;
-	finished_add(&p->finished, h->count, h->sender, complete);
+	finished_add(&rows_of(p)->finished, h->count, h->sender, complete);
 	rows_done(p, row);
 }
 
