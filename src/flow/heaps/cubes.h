@@ -3,7 +3,6 @@
 #define SPATE_FLOW_HEAPS_CUBES_H
 
 #include "flow/heaps/heaps_priv.h"
-#include "flow/place/window.h"
 
 /*
  * Functions that the parts of a cube share.

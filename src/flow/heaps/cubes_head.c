@@ -376,7 +376,7 @@ ticks_slot(struct ticks *t, const struct format_shape *shape, uint64_t value,
  */
 
 enum {
-	EARLY_MOST = 2 * HEAPS_AGREE, /* packets that may wait */
+	EARLY_MOST = 2 * RUN_AGREE, /* packets that may wait */
 	FREE_BLOCKS =
 	    3, /* free blocks required: one for them, two for the window */
 };
@@ -513,7 +513,7 @@ cubes_begin_wait(struct heaps *p, const struct format_piece *piece)
 	cubes_item_learn(p, piece);
 	if (!is_there(&c->early, heaps_packet(p), piece) &&
 	    cubes_wait(p, piece)) {
-		if (c->early.n >= HEAPS_AGREE)
+		if (c->early.n >= RUN_AGREE)
 			try_all(p, false);
 		return true;
 	}

@@ -6,7 +6,7 @@
  * such heaps are parked: they are laid in a block of their own, the
  * candidate's, as they will be stored, until one of these shows:
  *
- *   a run   HEAPS_AGREE pieces came, or a complete heap of HEAPS_WHOLE pieces;
+ *   a run   RUN_AGREE pieces came, or a complete heap of HEAPS_WHOLE pieces;
  *           the block becomes the first one of the next run
  *   none    a piece came that has its place in the current run
  *
@@ -16,13 +16,13 @@
  *
  * A burst of late pieces agrees with itself as well as a restarted counter
  * does, but then the run goes on.  So behind the head of a run up to
- * HEAPS_BEHIND pieces are needed, and a complete heap is not enough.
+ * RUN_BEHIND pieces are needed, and a complete heap is not enough.
  *
  * At the end, and when a candidate is max_age old, it is a run if one of its
  * heaps is complete, since nothing contradicted it.
  *
  * So a restart costs nothing, unless it is so short that the counter is back at
- * its old value before that: then those pieces are lost, HEAPS_AGREE - 1 at
+ * its old value before that: then those pieces are lost, RUN_AGREE - 1 at
  * most.  Late pieces beside a healthy stream cost it nothing but a block for
  * the time of a few packets, and only a block that others do not need; without
  * one they are dropped at once.
@@ -32,28 +32,14 @@
  */
 #include "flow/heaps/heaps_priv.h"
 
-/*
- * Number of pieces that a candidate needs behind the head of a run with that
- * many heaps.  A short run asks for fewer: a restarted counter would otherwise
- * be past the head before it had enough.
- */
-static uint32_t
-need_behind(const struct heaps *p, uint64_t heaps)
-{
-	uint64_t most = heaps * p->guess.pieces / 4 * 3;
-
-	if (most >= HEAPS_BEHIND)
-		return HEAPS_BEHIND;
-	return most > HEAPS_AGREE ? (uint32_t)most : HEAPS_AGREE;
-}
-
 bool
 heap_candidate_begin(struct heaps *p, uint32_t sender, uint64_t behind)
 {
 	p->candidate = (struct heap_candidate){
 		.b = block_pool_take(p->a.pool, p->a.sub),
 		.sender = sender,
-		.need = need_behind(p, behind),
+		.need =
+		    run_behind(behind * p->guess.pieces, RUN_AGREE, RUN_BEHIND),
 		.since = p->now,
 	};
 	return p->candidate.b;
@@ -95,7 +81,7 @@ heap_candidate_sure(const struct heaps *p)
 {
 	const struct heap_candidate *c = &p->candidate;
 
-	return c->pieces >= c->need || (c->sure && c->need == HEAPS_AGREE);
+	return c->pieces >= c->need || (c->sure && c->need == RUN_AGREE);
 }
 
 void

@@ -6,6 +6,7 @@
 #include "flow/heaps/ranges.h"
 #include "flow/place/relocate.h"
 #include "flow/place/placement.h"
+#include "flow/place/window.h"
 
 /*
  * State and functions that the parts of heaps share: heaps.c sorts batches, has
@@ -14,9 +15,8 @@
  */
 enum {
 	HEAPS_LIVE = 8,
-	HEAPS_AGREE = 32,   /* pieces that make a candidate a run */
-	HEAPS_WHOLE = 8,    /* or pieces of one complete heap */
-	HEAPS_BEHIND = 256, /* pieces a candidate needs behind the run's head */
+	HEAPS_WHOLE = 8, /* pieces of a complete heap that make a candidate a
+			    run */
 };
 
 /* A live heap: it may still get pieces. */

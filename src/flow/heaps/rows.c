@@ -825,7 +825,7 @@ rows_aim(struct heaps *p, struct receive_pair *pair, unsigned n)
  * long ago are forgotten, and taken as new heaps of the current run.  A
  * candidate (heap_candidate.c) is made of heaps that come again, of one sender.
  * Only a piece of the same sender for the current run contradicts it, and it is
- * a run, too, when its block is full and HEAPS_AGREE pieces came.
+ * a run, too, when its block is full and RUN_AGREE pieces came.
  *
  * The control heap that begins a stream is evidence enough for a new run,
  * unless the same one came from the same sender within max_age: then it is a
@@ -901,7 +901,7 @@ candidate_block(struct heaps *p, const struct receive_packet *k,
 			return r->parked;
 		/* The candidate's block is full, and nothing contradicted
 		 * it. */
-		if (c->pieces >= HEAPS_AGREE) {
+		if (c->pieces >= RUN_AGREE) {
 			candidate_take(p);
 			p->again = true;
 			return NULL;

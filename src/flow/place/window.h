@@ -30,6 +30,33 @@
  */
 enum { WINDOW_OPEN = 2, WINDOW_BLOCKS = 3 };
 
+/*
+ * A candidate for the next run is packets that agree with each other, but not
+ * with the current run.  Garbage and late packets do so by accident, a few at a
+ * time; a sender that was restarted goes on to.
+ */
+enum {
+	RUN_AGREE = 32,	  /* packets that make a candidate a run */
+	RUN_BEHIND = 256, /* or behind the head of the current run, its highest
+			     sequence: a burst of late packets agrees with
+			     itself, too */
+};
+
+/*
+ * Number of packets, `least` to `most`, that a candidate needs behind the head
+ * of a run with so many packets.  A short run asks for fewer: a restarted
+ * counter would otherwise be back at the head before it had enough.
+ */
+static inline unsigned
+run_behind(uint64_t packets, unsigned least, unsigned most)
+{
+	uint64_t need = packets / 4 * 3;
+
+	if (need < least)
+		return least;
+	return need < most ? (unsigned)need : most;
+}
+
 struct window {
 	struct block_pool *pool; /* window_init takes these four from `set` */
 	unsigned sub;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "flow/memory/block_pool.h"
+#include "flow/place/window.h"
 
 /*
  * A candidate is a run that may be about to begin.  Packets whose sequence is
@@ -19,13 +20,11 @@
  * after a restart nothing does.
  */
 enum {
-	/* Packets that make a run ahead of the head */
-	CANDIDATE_AGREE = 32,
-	CANDIDATE_BEHIND = 256, /* or behind it, if blocks hold that many */
-	CANDIDATE_MORE = 288,	/* packets that one long candidate may have
+	CANDIDATE_AGREE = RUN_AGREE,
+	CANDIDATE_MORE = 288, /* packets that one long candidate may have
 				   beyond 32; some may come interleaved with
 				   packets at the head */
-	CANDIDATES = 8,		/* at a time: garbage makes some of its own */
+	CANDIDATES = 8,	      /* at a time: garbage makes some of its own */
 };
 
 struct candidate_packet {

@@ -49,19 +49,6 @@ agree(uint32_t slots)
 	return slots < 2 ? 2 : slots;
 }
 
-/* Packets that a candidate needs behind the head: at most what three quarters
- * of a block hold, which leaves parking places for candidates made of
- * garbage. */
-static unsigned
-agree_behind(uint32_t slots)
-{
-	unsigned need = slots / 4 * 3;
-
-	if (need > CANDIDATE_BEHIND)
-		return CANDIDATE_BEHIND;
-	return need > agree(slots) ? need : agree(slots);
-}
-
 static void
 candidate_set(const struct slots *p, struct candidate *c)
 {
@@ -473,7 +460,9 @@ slots_make(struct placement **place, const struct placement_args *args)
 		return -ENOMEM;
 	}
 	p->agree = agree(p->slots);
-	p->behind = agree_behind(p->slots);
+	/* What three quarters of a block hold: that leaves parking places for
+	 * candidates made of garbage. */
+	p->behind = run_behind(p->slots, p->agree, RUN_BEHIND);
 	*place = &p->base;
 	return 0;
 }

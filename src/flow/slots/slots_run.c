@@ -287,19 +287,6 @@ packet_park(struct slots *p, struct candidate_packet *to, unsigned at,
 	memcpy(parking_slot(&p->parking, at), k->payload, p->payload);
 }
 
-/* Number of packets that a candidate behind the head needs.  After a short run
- * it needs fewer: a restarted counter would otherwise be back at the head
- * before it had enough. */
-static unsigned
-need_behind(const struct slots *p)
-{
-	uint64_t most = p->window.highest / 4 * 3;
-
-	if (most >= p->behind)
-		return p->behind;
-	return most > p->agree ? (unsigned)most : p->agree;
-}
-
 /* Lends p->more, which only one long candidate can have, to the newest. */
 static void
 more_give(struct slots *p, struct candidate *c)
@@ -327,7 +314,9 @@ packet_add(struct slots *p, struct candidate *c, uint64_t sequence)
 		c->behind =
 		    w->running && sequence_distance(w->base + w->highest,
 						    sequence, c->bits) < 0;
-		c->need = c->behind ? need_behind(p) : p->agree;
+		c->need = c->behind
+			      ? run_behind(w->highest, p->agree, p->behind)
+			      : p->agree;
 	}
 	if (c->n == CANDIDATE_AGREE && !c->more)
 		more_give(p, c);

@@ -426,8 +426,8 @@ cut(const struct format_shape *shape, uint32_t longest, unsigned k,
 	c = cube_end();
 	for (unsigned i = 0; i < CUT_HEAPS; i++)
 		untimed += shape->time_item && !first[i] ? came[i] : 0;
-	if (!shape->time_item && waiting > 2 * HEAPS_AGREE)
-		untimed = waiting - 2 * HEAPS_AGREE;
+	if (!shape->time_item && waiting > 2 * RUN_AGREE)
+		untimed = waiting - 2 * RUN_AGREE;
 	ck_assert_uint_eq(c->runs, 1);
 	ck_assert_uint_eq(c->drop[DROP_UNTIMED], untimed);
 	ck_assert_uint_eq(bench_dropped(&bench), untimed);
