@@ -43,8 +43,9 @@ slot_taken(const struct heaps *p, const struct block *b, uint32_t slot)
 	return false;
 }
 
+/* Finishes the heaps of the run in slots before `rel`. */
 static void
-heaps_finish_before(struct heaps *p, uint64_t rel)
+finish_before(struct heaps *p, uint64_t rel)
 {
 	for (struct heap *h = p->live; h < p->live + HEAPS_LIVE; h++) {
 		if (h->live && !h->parked && h->cube.rel < rel)
@@ -59,7 +60,7 @@ window_reach(struct heaps *p, uint64_t off)
 	struct window *w = &cubes_of(p)->window;
 	uint64_t by = (off / w->slots - 1) * w->slots;
 
-	heaps_finish_before(p, w->origin + by);
+	finish_before(p, w->origin + by);
 	window_forward(w, off);
 }
 
@@ -171,13 +172,8 @@ heap_move(struct heaps *p, struct heap *h, uint64_t rel)
 	memcpy(note->range, h->ranges.at, h->ranges.n * sizeof(struct range));
 	memcpy(block_slot(b, slot), h->at, b->slot_bytes);
 	slot_clear(h);
-	if (b->filled == 0) {
-		b->first_ns = b->last_ns = p->now_ns;
+	if (heaps_fill(p, b, h->pieces))
 		w->born[off / w->slots] = p->now;
-	}
-	b->filled += h->pieces;
-	if (b->last_ns < p->now_ns)
-		b->last_ns = p->now_ns;
 	if (b->used <= slot)
 		b->used = slot + 1;
 	h->cube.b = b;
@@ -251,15 +247,6 @@ cubes_items(struct heaps *p, struct heap *h, const struct format_piece *piece)
  * If no run goes on, several pieces are enough for one when the candidate is
  * max_age old, and a single one at the end.
  */
-
-static void
-finish_all(struct heaps *p)
-{
-	for (struct heap *h = p->live; h < p->live + HEAPS_LIVE; h++) {
-		if (h->live && !h->parked)
-			heaps_finish(p, h);
-	}
-}
 
 /* True if the heap is a single packet, and so may be a stray one. */
 static bool
@@ -351,7 +338,7 @@ candidate_take(struct heaps *p)
 
 	if (is_doubtful(c))
 		step_doubt(p);
-	finish_all(p);
+	finish_before(p, UINT64_MAX);
 	window_end(w);
 	step_keep(&c->parked_ticks, &c->ticks);
 	c->ticks = c->parked_ticks;
@@ -758,13 +745,8 @@ cubes_take(struct heaps *p, struct heap *h, const struct format_piece *piece)
 		return;
 	kept = heaps_take(p, h, piece);
 	b = h->cube.b;
-	if (b->filled++ == 0) {
-		b->first_ns = b->last_ns = p->now_ns;
-		if (!h->parked)
-			c->window.born[b == c->window.open[1]] = p->now;
-	}
-	if (b->last_ns < p->now_ns)
-		b->last_ns = p->now_ns;
+	if (heaps_fill(p, b, 1) && !h->parked)
+		c->window.born[b == c->window.open[1]] = p->now;
 	if (b->used <= h->cube.slot)
 		b->used = h->cube.slot + 1;
 	cubes_side_piece(p, piece);
@@ -800,17 +782,6 @@ note_finish(struct heap *h, struct slot_note *note)
 }
 
 static void
-note_missing(const struct heaps *p, const struct heap *h,
-	     struct slot_note *note)
-{
-	const struct guess *g = &p->guess;
-	uint64_t n = ranges_missing(
-	    &h->ranges, g->datagram > g->later ? g->datagram - g->later : 0);
-
-	note->missing = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
-}
-
-static void
 cubes_finish(struct heaps *p, struct heap *h, bool complete)
 {
 	struct slot_note *note = notes_slot(h->cube.b, h->cube.slot);
@@ -823,7 +794,7 @@ cubes_finish(struct heaps *p, struct heap *h, bool complete)
 		p->base.counts.drop[DROP_UNTIMED] += h->pieces;
 		return;
 	}
-	note_missing(p, h, note);
+	note->missing = heaps_missing(p, h);
 	note_finish(h, note);
 	whole = note->ranges == 1 && !note->range[0].from &&
 		note->range[0].to == h->keep;
@@ -881,7 +852,7 @@ cubes_age(struct heaps *p, int64_t since)
 	}
 	aux_tell(p);
 	if (since == INT64_MAX) {
-		heaps_finish_before(p, UINT64_MAX);
+		finish_before(p, UINT64_MAX);
 		window_end(w);
 	}
 	while (window_oldest(w, &born) && born <= since) {

@@ -209,6 +209,31 @@ void heaps_finish(struct heaps *p, struct heap *h);
 /* Forgets a heap of which nothing is kept. */
 void heaps_remove(struct heaps *p, struct heap *h);
 
+/* Counts pieces that got their place in a block.  True: they are its first. */
+static inline bool
+heaps_fill(const struct heaps *p, struct block *b, uint32_t pieces)
+{
+	bool first = !b->filled;
+
+	b->filled += pieces;
+	if (first)
+		b->first_ns = b->last_ns = p->now_ns;
+	if (b->last_ns < p->now_ns)
+		b->last_ns = p->now_ns;
+	return first;
+}
+
+/* Estimates how many pieces are missing in a heap. */
+static inline uint32_t
+heaps_missing(const struct heaps *p, const struct heap *h)
+{
+	const struct guess *g = &p->guess;
+	uint64_t n = ranges_missing(
+	    &h->ranges, g->datagram > g->later ? g->datagram - g->later : 0);
+
+	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
 /* Puts an unused block aside until the end of the batch. */
 static inline void
 heaps_unused(struct heaps *p, struct block *b)

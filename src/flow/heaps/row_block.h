@@ -24,8 +24,7 @@ struct row_block {
 	unsigned live;	      /* heaps that are not finished */
 	bool full;	      /* takes no more heaps */
 	bool closing;
-	/* Steady ns, arrival of its first and newest piece. */
-	int64_t born, last;
+	int64_t born;	/* steady ns, arrival of its first piece */
 	uint64_t aimed; /* end of the memory that the kernel was given */
 };
 

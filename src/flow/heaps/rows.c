@@ -508,21 +508,6 @@ heap_copy(struct heap *h, const struct heap *old, const uint64_t *item)
 		       r[i].to - r[i].from);
 }
 
-static void
-block_gain(struct heaps *p, const struct heap *h)
-{
-	struct row_block *row = h->row.block;
-
-	if (row->b->filled == 0) {
-		row->b->first_ns = row->b->last_ns = p->now_ns;
-		row->born = p->now;
-	}
-	row->b->filled += h->pieces;
-	if (row->b->last_ns < p->now_ns)
-		row->b->last_ns = p->now_ns;
-	row->last = p->now;
-}
-
 /* Lays a heap elsewhere, with room for this piece and `more` items.  False:
  * there is no room, and the heap stays where it is. */
 static bool
@@ -547,7 +532,8 @@ rows_move(struct heaps *p, struct heap *h, const struct format_piece *piece,
 	heap_leave(h);
 	rows_lay(p, h, to, &want, piece);
 	heap_copy(h, &old, p->scratch->kept);
-	block_gain(p, h);
+	if (heaps_fill(p, to->b, h->pieces))
+		to->born = p->now;
 	rows_done(p, old.row.block);
 	return true;
 }
@@ -1045,7 +1031,6 @@ static void
 rows_take(struct heaps *p, struct heap *h, const struct format_piece *piece)
 {
 	struct row_block *row;
-	struct block *b;
 	uint32_t kept;
 
 	if (!rows_reach(p, h, piece) || heaps_refuse(p, rows_look(h, piece)) ||
@@ -1053,16 +1038,10 @@ rows_take(struct heaps *p, struct heap *h, const struct format_piece *piece)
 		return;
 	kept = heaps_take(p, h, piece);
 	row = h->row.block;
-	b = row->b;
 	if (!h->control && piece->control)
 		h->control = h->row.note->control = piece->control;
-	if (b->filled++ == 0) {
-		b->first_ns = b->last_ns = p->now_ns;
+	if (heaps_fill(p, row->b, 1))
 		row->born = p->now;
-	}
-	if (b->last_ns < p->now_ns)
-		b->last_ns = p->now_ns;
-	row->last = p->now;
 	if (h->parked)
 		heap_candidate_piece(p, h, kept);
 	else if (p->candidate.b && p->candidate.sender == h->sender)
@@ -1077,15 +1056,11 @@ static void
 note_finish(struct heaps *p, const struct heap *h)
 {
 	struct note *note = h->row.note;
-	uint64_t missing =
-	    ranges_missing(&h->ranges, p->guess.datagram > p->guess.later
-					   ? p->guess.datagram - p->guess.later
-					   : 0);
 
 	note->items = h->items;
 	note->ranges = h->ranges.n;
 	note->pieces = h->pieces;
-	note->missing = missing < UINT32_MAX ? (uint32_t)missing : UINT32_MAX;
+	note->missing = heaps_missing(p, h);
 }
 
 static void
