@@ -155,7 +155,7 @@ all_stored || fail "kernel or disks lost packets at ${rate}Mbps"
 # of NAME KIND KEY: a sum, of all parts
 of()
 {
-	spate info "$1_ds$2" --json | jq -s "map($3) | add"
+	spate info "$1_ds$2" --json | jq -cs "map($3) | add"
 }
 
 own()
@@ -167,9 +167,9 @@ for kind in $kinds; do
 	for name in $names; do
 		same "$kind, $name: datagrams" "$(of $name $kind .datagrams)" \
 			"$(of $name $kind '.packets + ([.drops[]] | add)')"
-		same "$kind, $name: drops" "$(of $name $kind \
-			'([.drops[]] | add) - .drops.before_start -
-			 .drops.unstored - .drops.untimed')" 0
+		same "$kind, $name: drops" "$(of $name $kind '[.drops |
+			del(.before_start, .unstored, .untimed) | to_entries[] |
+			select(.value > 0) | "\(.value) \(.key)"]')" '[]'
 		[ "$(own $name $kind)" -gt 100 ] ||
 			fail "$kind, $name: only $(own $name $kind) packets"
 	done
