@@ -51,11 +51,6 @@ number_on()
 		sed 's/.*\.0*\([0-9]\)/\1/'
 }
 
-numbers_on()
-{
-	find "${disks[$1]}/r" -name 'r.0*' | sed 's/.*\.0*\([0-9]\)/\1/'
-}
-
 ours()
 {
 	local command=$1
@@ -212,10 +207,7 @@ for times in "$((1 << 63)) $((~(1 << 63)))" "$((~(1 << 63))) $((1 << 63))"; do
 	again
 	read -r from to <<<"$times"
 	for disk in 0 1 2; do
-		for number in $(numbers_on $disk); do
-			lie $disk set "$number" first_ns "$from"
-			lie $disk set "$number" last_ns "$to"
-		done
+		lie $disk all first_ns "$from" last_ns "$to"
 	done
 	for command in info check verify; do
 		limited $command r

@@ -15,16 +15,16 @@ need jq xxd
 disks_make 2
 conf_write "$(stream_text 'format = "vdif"; prefix = 8; payload = 1032;')"
 spated_start
-disk_mount small 80M ext4
+disk_mount small 40M ext4
 mkdir -p "$work/in0"
 inbox_make 1
 sed -i "s|\"$work/in0\"|\"$mnt/small\"|" "$inbox_conf"
 inbox_disks=("$mnt/small")
 inbox_start
 
-take --format vdif --payload 1032 --packets 40000 --loss 0.01
+take --format vdif --payload 1032 --packets 20000 --loss 0.01
 name=$taken
-fallocate -l 50M "$mnt/small/ballast"
+fallocate -l 20M "$mnt/small/ballast"
 
 # No patience: it fails, and says why.
 if copy -p 3 "$name"; then

@@ -66,12 +66,12 @@ conf_write "	s : { listen = [ \"127.0.0.1:$((port + 3000))-$((port + 3000 + port
 	block = \"64K\"; };"
 spated_start
 spate record many --stream s --quiet
-for ((i = 0; i < ports; i++)); do
-	[ $i -eq 2 ] || "$SPATE" gen --to "udp://127.0.0.1:$((port + 3000 + i))" \
+for i in 0 1 3; do
+	"$SPATE" gen --to "udp://127.0.0.1:$((port + 3000 + i))" \
 		--format raw --sequence le64@0 --payload 1000 --rate 20Mbps \
-		--packets 3000 --loss 0.01 --seed $((i + 1)) >/dev/null
+		--packets 1000 --loss 0.01 --seed $((i + 1)) --json >>"$work/sent"
 done
-sleep 0.5
+settle many "$(jq -s 'map(.sent) | add' "$work/sent")"
 spate stop many >/dev/null
 name=many
 copied -n 2

@@ -59,7 +59,7 @@ take_shared()
 	for rate in 400 100 25; do
 		taken=take$1_$rate
 		spate record "$taken" --stream s
-		gen --packets 12000 --rate ${rate}Mbps --segment "$1" \
+		gen --packets 6000 --rate ${rate}Mbps --segment "$1" \
 			--loss 0.01 --reorder 0.02 --duplicate 0.01 --seed 5 \
 			--dump "$work/ideal"
 		settle "$taken" "$(gen_did .sent)"
@@ -76,7 +76,7 @@ shared_is_true()
 	take_shared "$1"
 	lost=$(gen_did .lost)
 	[ "$lost" -gt 0 ] || fail "nothing was lost on purpose"
-	same packets "$(info "$taken" .packets)" $((12000 - lost))
+	same packets "$(info "$taken" .packets)" $((6000 - lost))
 	same lost "$(info "$taken" .packets_lost)" "$lost"
 	same drops "$(info "$taken" '[.drops.duplicate, (.drops | add)] | @csv')" \
 		"$(gen_did '[.duplicated, .duplicated] | @csv')"
@@ -101,14 +101,14 @@ shared_is_true()
 restart_is_a_run()
 {
 	spate record restart --stream s
-	gen --packets 3000 --rate 100Mbps --first 700000
+	gen --packets 1000 --rate 100Mbps --first 700000
 	cp "$work/gen.json" "$work/gen1.json"
-	gen --packets 3000 --rate 100Mbps --first 1000
-	settle restart 6000
+	gen --packets 1000 --rate 100Mbps --first 1000
+	settle restart 2000
 	spate stop restart >"$work/out"
 	same "runs, packets, drops" \
 		"$(info restart '[(.runs | length), .packets, (.drops | add)] |
-			@csv')" 2,6000,0
+			@csv')" 2,2000,0
 }
 
 # What has come before the stop is in the recording, although the kernel keeps
@@ -143,11 +143,11 @@ scans_share()
 	local at=$((EPOCHSECONDS + 3)) begin middle
 
 	TZ=UTC printf -v begin '%(%FT%TZ)T' $at
-	TZ=UTC printf -v middle '%(%FT%TZ)T' $((at + 2))
-	spate record whole --stream s --at "$begin" --for 4s
-	spate record first --stream s --at "$begin" --for 2s
-	spate record second --stream s --at "$middle" --for 2s
-	gen --rate 25Mbps --for 9s --first 5
+	TZ=UTC printf -v middle '%(%FT%TZ)T' $((at + 1))
+	spate record whole --stream s --at "$begin" --for 2s
+	spate record first --stream s --at "$begin" --for 1s
+	spate record second --stream s --at "$middle" --for 1s
+	gen --rate 25Mbps --for 6s --first 5
 	wait_for 30 all_ended
 	same "what came in both, and in one" \
 		"$(($(own first) + $(own second)))" "$(own whole)"

@@ -49,6 +49,7 @@ inbox_make()
 	{
 		echo "disks = [ $list ];"
 		printf '%s\n' "${inbox_settings[@]}"
+		echo 'durable = "100ms";' # a copy waits for that at its end
 		echo "control : { socket = \"$inbox_socket\"; };"
 		echo "inbox : { listen = [ $inbox_listen ]; ${2:-} };"
 		echo 'streams : { none : { receive = "udp";' \

@@ -3,6 +3,7 @@
 """Makes an index lie, in records whose own checksums are right.
 
 lie.py INDEX set NUMBER FIELD VALUE     a field of the record of a block
+lie.py INDEX all [FIELD VALUE]...       fields of the records of all blocks
 lie.py INDEX swap NUMBER NUMBER         the two have each other's numbers
 lie.py INDEX from INDEX NUMBER          has the record of another index too
 lie.py INDEX noise SEED                 some fields of some records are others
@@ -61,6 +62,10 @@ def main(path, verb, *args):
     records = load(path)
     if verb == "set":
         find(records, args[0])[args[1]] = int(args[2], 0)
+    elif verb == "all":
+        for r in records:
+            if r["kind"] != END:
+                r.update(zip(args[::2], (int(v, 0) for v in args[1::2])))
     elif verb == "swap":
         a, b = find(records, args[0]), find(records, args[1])
         a["number"], b["number"] = b["number"], a["number"]

@@ -73,7 +73,7 @@ is_like()
 {
 	far stop "$1" >/dev/null
 	far verify "$1" >/dev/null
-	same "packets of $1" "$(far info "$1" --json | jq .packets)" 20000
+	same "packets of $1" "$(far info "$1" --json | jq .packets)" 10000
 	same "lost of $1" "$(far info "$1" --json | jq .packets_lost)" 0
 	same "runs of $1" "$(far info "$1" --json | jq '.runs | length')" 1
 	far export "$1" "$work/bytes" --quiet --force
@@ -99,7 +99,7 @@ try()
 
 	# It stops for a while, in the middle.
 	far record "$1stall" --stream u >/dev/null
-	id=$(send_id a --to "$u" --rate 40Mbps)
+	id=$(send_id a --to "$u" --rate 30Mbps)
 	wait_for 20 is_slow "$id"
 	kill -STOP $far_pid
 	sleep 2
@@ -118,13 +118,13 @@ try()
 	far record "$1killed" --stream u >/dev/null
 	spate record "$1live" --stream s --send "$u" >/dev/null
 	id=$(spate sends --json | jq .id)
-	gen "${sent_packets[@]}" --packets 20000 --rate 50Mbps &
+	gen "${sent_packets[@]}" --packets 10000 --rate 50Mbps &
 	gen=$!
 	wait_for 20 is_slow "$id"
 	kill -9 $far_pid
 	wait $far_pid 2>/dev/null || true
 	wait $gen
-	settle "$1live" 20000
+	settle "$1live" 10000
 	spate stop "$id" >/dev/null
 	spate stop "$1live" >/dev/null
 	recorded_whole "$1live"
@@ -133,7 +133,7 @@ try()
 }
 
 spated_start
-record_one a 20000
+record_one a 10000
 spate export a "$work/a.bytes" --quiet
 spated_stop
 
