@@ -101,7 +101,7 @@ static inline void
 data_make(struct from *f, uint64_t to)
 {
 	for (; f->made < to; f->made++) {
-		made[0][f->made] = true;
+		make(0, f->made);
 		noise_fill(f->made, 0, f->data + f->made * f->stride, PACKET);
 	}
 }

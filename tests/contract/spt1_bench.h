@@ -36,9 +36,27 @@ static struct {
 } aim[LINES];
 
 static uint64_t told[8][MOST]; /* sequences, of each run; 0: not told */
-static bool made[8][MOST];     /* sent, and not lost on purpose */
+static bool made[8][MOST];     /* sent, and not lost on purpose, */
+static bool owed[8][MOST];     /* and not told yet */
+static bool begun[8];	       /* one of the run is told */
 static uint64_t packets;       /* told */
 static bool strict;	       /* nothing may be told out of reach */
+
+static inline void
+make(uint64_t run, uint64_t at)
+{
+	made[run][at] = true;
+	owed[run][at] = !told[run][at];
+}
+
+/* What was told may be told again. */
+static inline void
+told_forget(void)
+{
+	memset(told, 0, sizeof told);
+	memset(begun, 0, sizeof begun);
+	memcpy(owed, made, sizeof owed);
+}
 
 /* ---- sending --------------------------------------------------------- */
 
@@ -94,7 +112,7 @@ add_data(struct line *l, uint64_t run, uint64_t first, unsigned n)
 
 	ck_assert_uint_le(n, 256);
 	for (unsigned i = 0; i < n; i++) {
-		made[run][first + i] = true;
+		make(run, first + i);
 		noise_fill(run * MOST + first + i, 0, payload + i * PACKET,
 			   PACKET);
 	}
@@ -131,27 +149,19 @@ flow(struct line *l, size_t most)
 static inline void
 reach_check(uint64_t run, uint64_t at)
 {
-	bool begun = false;
+	const bool *first;
 
-	for (uint64_t i = 0; i < MOST && !begun; i++)
-		begun = told[run][i];
-	for (uint64_t i = 0; i < at && !begun; i++) {
-		if (made[run][i])
-			ck_abort_msg("a run begins with packet %llu",
-				     (unsigned long long)at);
-	}
-	for (uint64_t i = 0; i + REACH <= at; i++) {
-		if (made[run][i] && !told[run][i])
-			ck_abort_msg("packet %llu is told before %llu",
-				     (unsigned long long)at,
-				     (unsigned long long)i);
-	}
-	for (uint64_t i = 0; run && i < MOST; i++) {
-		if (made[run - 1][i] && !told[run - 1][i])
-			ck_abort_msg("run %llu is told before the end of the "
-				     "last",
-				     (unsigned long long)run);
-	}
+	if (!begun[run] && memchr(made[run], true, at))
+		ck_abort_msg("a run begins with packet %llu",
+			     (unsigned long long)at);
+	first = at < REACH ? NULL : memchr(owed[run], true, at - REACH + 1);
+	if (first)
+		ck_abort_msg("packet %llu is told before %llu",
+			     (unsigned long long)at,
+			     (unsigned long long)(first - owed[run]));
+	if (run && memchr(owed[run - 1], true, MOST))
+		ck_abort_msg("run %llu is told before the end of the last",
+			     (unsigned long long)run);
 }
 
 static inline void
@@ -176,6 +186,8 @@ packet_is(const struct receive_packet *k, unsigned i)
 	if (strict)
 		reach_check(run, at);
 	told[run][at] = k->sequence + 1;
+	owed[run][at] = false;
+	begun[run] = true;
 	packets++;
 }
 
@@ -235,8 +247,8 @@ static inline void
 begin(const char *options)
 {
 	wish = (struct receive_args){ .reach = REACH };
-	memset(told, 0, sizeof told);
 	memset(made, 0, sizeof made);
+	told_forget();
 	memset(aim, 0, sizeof aim);
 	packets = 0;
 	strict = true;

@@ -276,7 +276,7 @@ START_TEST(another_transfer_is_another_run)
 	for (unsigned i = 0; i < 2; i++)
 		leave(line[i].fd);
 	take_all_lines();
-	memset(told, 0, sizeof told);
+	told_forget();
 	call(2, 4);
 	add_data(&line[0], 0, 0, 10);
 	add_data(&line[1], 0, 10, 10);

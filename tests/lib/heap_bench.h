@@ -68,7 +68,6 @@ bench_make(struct bench *b, unsigned blocks)
 	args.pool = b->pool;
 	args.scratch = b->scratch;
 	ck_assert_int_eq(heaps_make(&b->place, &args), 0);
-	b->elsewhere = malloc(RECEIVE_BATCH * 65536);
 	b->now = 1000;
 	b->step = 1;
 }
@@ -76,7 +75,7 @@ bench_make(struct bench *b, unsigned blocks)
 static inline void
 bench_open(struct bench *b, uint32_t pages, unsigned blocks)
 {
-	memset(b, 0, sizeof *b);
+	memset(b, 0, offsetof(struct bench, sent));
 	b->geometry = (struct geometry){ .payload = 4096,
 					 .parts = 1,
 					 .quantum = 1,
@@ -92,7 +91,7 @@ static inline void
 bench_open_cube(struct bench *b, uint32_t payload, uint32_t slots,
 		const struct format_shape *more)
 {
-	memset(b, 0, sizeof *b);
+	memset(b, 0, offsetof(struct bench, sent));
 	b->geometry =
 	    (struct geometry){ .payload = payload,
 			       .parts = 1,
@@ -147,7 +146,6 @@ bench_close(struct bench *b)
 		free(b->sent[i].item);
 		free(b->sent[i].data);
 	}
-	free(b->elsewhere);
 }
 
 static inline uint64_t
@@ -234,8 +232,7 @@ bench_piece(struct bench *b, struct sent *s, uint32_t off, uint32_t bytes,
 
 	BENCH_MUST(off + bytes <= s->length);
 	bench_bytes(s, off, raw + n, bytes);
-	for (uint32_t i = off; i < off + bytes; i++)
-		s->byte[i] |= BYTE_SENT;
+	bench_sent(s, off, bytes);
 	k = bench_raw(b, raw, n + bytes, away);
 	k->sender = s->sender;
 	return k;

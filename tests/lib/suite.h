@@ -13,7 +13,8 @@
  */
 #define _mark_point(file, line) ((void)0)
 
-/* Sanitizers make some tests ten times slower: those do less where it is set. */
+/* Sanitizers make some tests ten times slower: those do less where it is set,
+ * unless there is time. */
 #ifndef __has_feature
 #define __has_feature(feature) 0
 #endif
@@ -23,6 +24,14 @@ enum { SANITIZED = 1 };
 #else
 enum { SANITIZED = 0 };
 #endif
+
+/* How often a test tries more of the same, as another seed of a storm: few times
+ * with a sanitizer, unless scripts/test has --long. */
+static inline unsigned
+suite_times(unsigned few, unsigned most)
+{
+	return SANITIZED && !getenv("SPATE_LONG") ? few : most;
+}
 
 /*
  * A suite of one source file.  can, where there is one, returns NULL, or why

@@ -302,7 +302,7 @@ shuffled(const struct format_shape *shape, uint32_t skip, unsigned seed)
 
 START_TEST(what_overtakes_its_time_waits_for_it)
 {
-	for (unsigned seed = 0; seed < (SANITIZED ? 10 : 40); seed++) {
+	for (unsigned seed = 0; seed < suite_times(10, 40); seed++) {
 		shuffled(&by_time, 0, seed);
 		shuffled(&by_time, 1851, seed);
 		shuffled(&by_count, 0, seed);

@@ -439,7 +439,7 @@ static void
 cuts(const struct format_shape *shape, uint32_t longest)
 {
 	unsigned n = (VISIBILITIES + 884) / (longest - 40) + 1;
-	unsigned step = n / 15;
+	unsigned step = n / suite_times(7, 15);
 
 	for (unsigned k = 0; k < n; k += step) {
 		cut(shape, longest, k, NEVER, NEVER);
