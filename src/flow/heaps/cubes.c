@@ -115,7 +115,7 @@ cubes_ticks(struct heaps *p, const struct format_piece *piece, uint64_t value,
 	if (rel < c->ticks.slot)
 		return;
 	if (rel == c->ticks.slot + 1)
-		c->count_step = piece->heap - c->count;
+		c->count_step = (int64_t)(piece->heap - c->count);
 	c->count = piece->heap;
 	c->ticks.value = value;
 	c->ticks.slot = rel;

@@ -72,7 +72,8 @@ struct cubes {
 	struct cube_early early;
 	struct ticks ticks;
 	/* Count of the newest heap, and counts per slot, to guess times by. */
-	uint64_t count, count_step;
+	uint64_t count;
+	int64_t count_step; /* 0: not known */
 	struct cube_known known[CUBES_KNOWN];
 	unsigned knowns;
 	struct ticks parked_ticks;   /* the candidate's */

@@ -242,12 +242,13 @@ cubes_guess_time(const struct heaps *p, const struct format_piece *piece,
 		 struct cube_head *head)
 {
 	const struct cubes *c = cubes_of(p);
-	uint64_t by = piece->heap - c->count;
+	int64_t by = (int64_t)(piece->heap - c->count);
 
 	if (!c->window.running || !c->count_step || !c->ticks.step ||
-	    by % c->count_step)
+	    by == INT64_MIN || by % c->count_step)
 		return false;
-	head->value = c->ticks.value + by / c->count_step * c->ticks.step;
+	head->value =
+	    c->ticks.value + (uint64_t)(by / c->count_step) * c->ticks.step;
 	return true;
 }
 

@@ -126,6 +126,35 @@ START_TEST(the_end_of_a_heap_comes_first)
 }
 END_TEST
 
+/* A second cable, more than a heap behind, with counts that go by three: only
+ * the first packet of a heap has its time. */
+START_TEST(duplicates_without_a_time)
+{
+	unsigned packets, twice = 0;
+
+	cube_open(&by_time, 16);
+	bench.any_time = bench.again = true;
+	for (unsigned count = 0; count < 12; count++)
+		bench_cube(&bench, 1000 + 3 * count, 884, 0);
+	packets = bench_cuts(&bench.sent[0], MTU);
+	for (unsigned i = 0; i < 12 * packets; i++) {
+		flow(&bench, &bench.sent[i / packets], MTU, i % packets, 16);
+		if (i >= 20) {
+			flow(&bench, &bench.sent[(i - 20) / packets], MTU,
+			     (i - 20) % packets, 16);
+			twice++;
+		}
+		while (bench.outs)
+			bench_home(&bench);
+	}
+	cube_end();
+	ck_assert_uint_eq(bench_drop(&bench, DROP_DUPLICATE), twice);
+	ck_assert_uint_eq(bench_dropped(&bench), twice);
+	ck_assert_uint_eq(lost(), 0);
+	bench_close(&bench);
+}
+END_TEST
+
 /* A stray packet between whose time and those of the heaps is no step. */
 START_TEST(a_stray_packet_comes_first)
 {
@@ -464,7 +493,8 @@ END_TEST
 
 SUITE("cubes_run", a_sender_begins_anew, a_burst_of_late_heaps_is_no_run,
       garbage_begins_no_run, the_end_of_a_heap_comes_first,
-      a_stray_packet_comes_first, a_wrong_step_is_left, little_is_something,
-      items_of_another_length, no_block_and_on_again,
-      descriptors_and_controls_are_told, descriptors_that_come_twice,
-      many_items_alike, a_recording_begins_anywhere)
+      duplicates_without_a_time, a_stray_packet_comes_first,
+      a_wrong_step_is_left, little_is_something, items_of_another_length,
+      no_block_and_on_again, descriptors_and_controls_are_told,
+      descriptors_that_come_twice, many_items_alike,
+      a_recording_begins_anywhere)
