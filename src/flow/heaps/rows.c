@@ -406,10 +406,14 @@ static void
 rows_endless_cut(struct heaps *p, struct row_block *row)
 {
 	struct heap *h = row->endless;
-	uint64_t slack = (uint64_t)SLACK * p->guess.datagram;
+	uint64_t slack = p->guess.datagram;
 
 	if (!h)
 		return;
+	if (!slack &&
+	    h->pieces) /* only a first piece tells its size for sure */
+		slack = h->ranges.bytes / h->pieces;
+	slack *= SLACK;
 	if (slack > row_block_free(row))
 		slack = row_block_free(row);
 	h->keep = ranges_end(&h->ranges) + slack;
