@@ -78,7 +78,7 @@ mark6_look()
 	as_sent "$work/joined"
 }
 
-layout_begin mark6 1M 10001
+layout_begin mark6 1M 3001
 mark6_look 3 zero
 again
 layout_begin mark6 64M 1000	# one block, of 8 MB
@@ -113,7 +113,7 @@ file_join()
 }
 
 again
-layout_begin file 1M 10001
+layout_begin file 1M 3001
 file_join
 as_sent "$work/joined"
 for disk in "${disks[@]}"; do
@@ -144,7 +144,7 @@ restarts()
 	spate record restarts --stream s
 	: >"$work/ideal"
 	for i in 1 2 3; do
-		gen --format vdif --packets $((1000 + i)) --rate 50Mbps \
+		gen --format vdif --packets $((1000 + i)) --rate 100Mbps \
 			--dump "$work/part"
 		cat "$work/part" >>"$work/ideal"
 		settle restarts $((1000 * i + i * (i + 1) / 2))

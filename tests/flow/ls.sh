@@ -76,8 +76,8 @@ cp -r "${disks[0]}/day_1" "${disks[0]}/copied"
 for file in "${disks[0]}"/copied/day_1.*; do
 	mv "$file" "${disks[0]}/copied/copied.${file##*/day_1.}"
 done
-wait_for 60 is copied .state complete
 mv "${disks[1]}" "$work/away"
+wait_for 60 is copied .state complete
 wait_for 60 is night_1 '.disks | length' 1
 within "blocks away" 1 "$(listed night_1 .absent)" 4
 mv "$work/away" "${disks[1]}"

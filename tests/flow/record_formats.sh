@@ -5,7 +5,8 @@
 #                                                               |
 #   what was sent, had nothing been lost  <--- the same? --- export
 #
-# for each format of packets, and then what is special of some of them.
+# for each format of packets, and then what is special of some of them.  All of
+# a recording fits into its blocks, so that no disk is too slow for it.
 . "${BASH_SOURCE%/*}/functions.sh"
 
 disks_make 4
@@ -14,7 +15,8 @@ disks_make 4
 records()
 {
 	rm -rf "$work"/disk?/take* "$work/exported"
-	conf_write "$(stream_text "format = \"$1\"; fill = \"zero\"; $2")"
+	conf_write "$(stream_text "format = \"$1\"; fill = \"zero\";
+		blocks = 30; $2")"
 	spated_start
 	take --format "$1" --packets "$3" --loss 0.004 --reorder 0.004 \
 		--duplicate 0.002 --dump "$work/ideal" "${@:5}"
@@ -22,19 +24,19 @@ records()
 }
 
 # The sequence is in words 6 and 7 of the header.
-records vdif 'sequence = "edv2"; prefix = 0;' 6000 8032 \
+records vdif 'sequence = "edv2"; prefix = 0;' 3000 8032 \
 	--sequence edv2 --prefix 0
 spated_stop
 # A frame comes in two packets, as FiLa10G sends them.
-records mark5b 'prefix = 8; payload = 5008;' 8000 5008 \
+records mark5b 'prefix = 8; payload = 5008;' 4000 5008 \
 	--prefix 8 --payload 5008
 spated_stop
 # A big-endian counter, and data that says nothing.
-records udpmon 'prefix = 8; payload = 4096;' 8000 4096 \
+records udpmon 'prefix = 8; payload = 4096;' 4000 4096 \
 	--prefix 8 --payload 4096
 spated_stop
 # A counter of 32 bits somewhere, and nothing else known.
-records raw 'prefix = 16; sequence = "le32@4"; payload = 1472;' 20000 1472 \
+records raw 'prefix = 16; sequence = "le32@4"; payload = 1472;' 8000 1472 \
 	--prefix 16 --sequence le32@4 --payload 1472
 
 # Nothing is overwritten unasked; an empty file is nothing.
@@ -49,7 +51,7 @@ cmp "$work/mine" "$work/exported"
 spated_stop
 
 # VDIF, beside which VLBI-streamer's NAME.cfg is written.
-records vdif 'prefix = 8; vbs_cfg = true;' 10000 8032
+records vdif 'prefix = 8; vbs_cfg = true;' 3000 8032
 same "disks in use" "$(info "$taken" '[.disks[] | select(.chunks > 0)] |
 	length')" 4
 
@@ -85,7 +87,7 @@ others=$(IFS=:; echo "${disks[*]}")
 is_cfg "$taken"
 rm -f "$work"/disk?/"$taken/$taken".{index,meta.jsonl,sums}
 same "made by, and packets" "$("$SPATE" info "$taken" --json --disks "$others" |
-	jq -c '[.made_by, .packets + .packets_lost]')" '["VLBI-streamer",10000]'
+	jq -c '[.made_by, .packets + .packets_lost]')" '["VLBI-streamer",3000]'
 "$SPATE" export "$taken" "$work/others" --quiet --force --disks "$others"
 cmp "$work/others" "$work/exported"
 "$SPATE" --disks "$others" rm "$taken" >/dev/null

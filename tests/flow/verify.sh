@@ -11,7 +11,6 @@
 . "${BASH_SOURCE%/*}/functions.sh"
 need_python struct
 
-packets=4000
 settings=('memory = "128M";' 'reserve = "1M";')
 
 tool()
@@ -36,14 +35,16 @@ found()
 	jq -c 'select(.found)' "$work/found"
 }
 
+# record PACKETS KEYS
 record()
 {
+	packets=$1
 	rm -rf "$work"/disk*
 	: >"$log"
 	disks=()
 	disks_make 2
 	conf_write "$(stream_text "format = \"vdif\"; prefix = 8; fps = 1000;
-		threads = [ 0 ]; $1" | sed 's/block = "1M"/block = "4M"/')"
+		threads = [ 0 ]; $2" | sed 's/block = "1M"/block = "4M"/')"
 	spated_start
 	take --format vdif --fps 1000 --packets $packets --dump "$work/ideal"
 	slots=$(spate streams --json | jq .block_packets)
@@ -73,11 +74,11 @@ flipped()
 }
 
 for layout in vbs mark6 file; do
-	record "layout = \"$layout\";"
+	record 1300 "layout = \"$layout\";"
 	verify >"$work/said"
 	grep -q 'read back, nothing is wrong$' "$work/said" ||
 		fail "verify says: $(cat "$work/said")"
-	for packet in 0 773 3999; do
+	for packet in 0 773 1299; do
 		flipped $packet
 	done
 	verify --quiet >/dev/null
@@ -85,7 +86,7 @@ done
 
 # ---- checksums off ---------------------------------------------------------
 
-record 'checksum = false;'
+record 400 'checksum = false;'
 same "files of checksums" "$(find "${disks[@]}" -name '*.sums' | wc -l)" 0
 verify | grep -q 'nothing is wrong; it has no checksums' || fail "not told"
 tool flip "$work/ideal" 100 "${disks[@]}"
@@ -93,7 +94,7 @@ verify >/dev/null
 
 # ---- chunks as files -------------------------------------------------------
 
-record ''
+record 3500 ''
 chunk()
 {
 	find "${disks[@]}" -name "$taken.$(printf %08d "$1")"
@@ -133,8 +134,8 @@ settings+=('durable = "block";')
 conf_write "$(stream_text 'format = "vdif"; prefix = 8; max_age = "100ms";')"
 spated_start
 spate record live --stream s
-gen --format vdif --packets 2000 --rate 50Mbps
-settle live 2000
+gen --format vdif --packets 800 --rate 50Mbps
+settle live 800
 wait_for 20 test -s "${disks[0]}/live/live.index"
 spate verify live
 spate stop live
@@ -147,8 +148,9 @@ conf_write "$(stream_text 'format = "vdif"; prefix = 8; fps = 1000;
 	split = "thread"; threads = [ 0, 1 ];')"
 spated_start
 spate record parts --stream s
-gen --format vdif --packets 1000 --threads 0,1 --fps 1000 --rate 50Mbps
-settle parts_ds0 1000
+gen --format vdif --packets 400 --threads 0,1 --fps 1000 --rate 50Mbps
+settle parts_ds0 200
+settle parts_ds1 200
 spate stop parts
 spated_stop
 "$SPATE" verify parts --disks "$(IFS=:; echo "${disks[*]}")" >"$work/said"
