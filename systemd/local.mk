@@ -1,8 +1,9 @@
-# The unit, its user, its folders and its limit: files of systemd, installed
+# The units, their users, its folders and its limit: files of systemd, installed
 # where it looks for what is not of the distribution, and enabled by nobody.
 # They have to know the folders of the installation, so they are made.
 UNIT_INPUTS = \
 	%D%/spated.service.in \
+	%D%/spate-vsi.service.in \
 	%D%/sysusers.conf.in \
 	%D%/tmpfiles.conf.in \
 	%D%/sysctl.conf.in
@@ -15,11 +16,13 @@ install-data-local: $(UNIT_FILES)
 	$(MKDIR_P) '$(DESTDIR)$(systemdsystemunitdir)' '$(DESTDIR)$(sysusersdir)' \
 		'$(DESTDIR)$(tmpfilesdir)' '$(DESTDIR)$(sysctldir)'
 	$(INSTALL_DATA) %D%/spated.service '$(DESTDIR)$(systemdsystemunitdir)/spated.service'
+	$(INSTALL_DATA) %D%/spate-vsi.service '$(DESTDIR)$(systemdsystemunitdir)/spate-vsi.service'
 	$(INSTALL_DATA) %D%/sysusers.conf '$(DESTDIR)$(sysusersdir)/spate.conf'
 	$(INSTALL_DATA) %D%/tmpfiles.conf '$(DESTDIR)$(tmpfilesdir)/spate.conf'
 	$(INSTALL_DATA) %D%/sysctl.conf '$(DESTDIR)$(sysctldir)/50-spate.conf'
 uninstall-local:
 	rm -f '$(DESTDIR)$(systemdsystemunitdir)/spated.service' \
+		'$(DESTDIR)$(systemdsystemunitdir)/spate-vsi.service' \
 		'$(DESTDIR)$(sysusersdir)/spate.conf' \
 		'$(DESTDIR)$(tmpfilesdir)/spate.conf' \
 		'$(DESTDIR)$(sysctldir)/50-spate.conf'

@@ -62,9 +62,8 @@ store=$listed
 part src/flow "$store" \
 	memory place slots heaps receive output write source send copy
 part src/daemon "$listed" \
-	loop conf disks sessions transfers schedule requests
-part src/vsi "$listed" .
-room src/daemon/main $listed
+	loop conf disks sessions transfers schedule requests main
+part src/vsi "$store" .
 part src/cli "$store" show send . schedule disks gen
 part fuse "$store" live tree .
 part plugins/format 'contract' .

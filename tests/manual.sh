@@ -64,10 +64,10 @@ fi
 
 # ---- ports --------------------------------------------------------------
 
-! grep -nE '(--to|--send|send =|to =) .*tcp://[a-z]+:' README.md docs/* man/* conf/* |
+! grep -nE '(--to|--send|send =|to =) .*tcp://[a-z]+:' README.md docs/*.md man/* conf/* |
 	grep -vE ':2631|spate gen' ||
 	fault "an inbox, to which a recording is sent, listens on port 2631"
-! grep -nE 'TCP:[a-z]+:' README.md docs/* man/* conf/* | grep -v ':2630' ||
+! grep -nE 'TCP:[a-z]+:' README.md docs/*.md man/* conf/* | grep -v ':2630' ||
 	fault "a stream comes in on port 2630"
 
 # ---- pages --------------------------------------------------------------

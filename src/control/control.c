@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -354,8 +355,10 @@ connect_fault(const char *path, int err, struct fault *fault)
 
 /* Connects to the unix socket at `path`.  Returns the socket, or -errno. */
 static int
-connect_to(const char *path)
+connect_to(const char *path, int wait_ms)
 {
+	/* for connect(), which waits while too many connections do */
+	struct timeval wait = { wait_ms / 1000, wait_ms % 1000 * 1000 };
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	int fd, err;
 
@@ -365,9 +368,10 @@ connect_to(const char *path)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
 	if (connect(fd, (struct sockaddr *)&to, sizeof to) == 0)
 		return fd;
-	err = -errno;
+	err = errno == EAGAIN ? -ETIMEDOUT : -errno;
 	close(fd);
 	return err;
 }
@@ -402,19 +406,26 @@ greet(struct control *c, struct fault *fault)
 int
 control_open(struct control **control, const char *socket, struct fault *fault)
 {
+	return control_open_within(control, socket, CONTROL_WAIT_MS, fault);
+}
+
+int
+control_open_within(struct control **control, const char *socket, int wait_ms,
+		    struct fault *fault)
+{
 	struct control *c = calloc(1, sizeof *c);
 	int err;
 
 	if (!c)
 		goto no_memory;
-	c->wait_ms = CONTROL_WAIT_MS;
+	c->wait_ms = wait_ms;
 	c->lines.most = CONTROL_ANSWER;
 	c->lines.fds = &c->fds;
 	c->fd = -1;
 	c->socket = strdup(socket);
 	if (!c->socket)
 		goto no_memory;
-	c->fd = connect_to(socket);
+	c->fd = connect_to(socket, wait_ms);
 	err = c->fd < 0 ? connect_fault(socket, c->fd, fault) : greet(c, fault);
 	if (err)
 		control_close(c);

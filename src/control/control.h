@@ -74,6 +74,9 @@ void control_fault_read(struct fault *fault, const json_t *error);
 struct control;
 
 int control_open(struct control **c, const char *socket, struct fault *fault);
+/* Does the same, and waits this long for the greeting and each later answer. */
+int control_open_within(struct control **c, const char *socket, int wait_ms,
+			struct fault *fault);
 
 /* Sets how long each later answer is waited for; negative: without limit. */
 void control_wait(struct control *c, int wait_ms);

@@ -51,16 +51,6 @@ libdaemon_a_SOURCES = \
 	%D%/requests/verbs_disks.c \
 	%D%/requests/verbs_schedule.c \
 	%D%/requests/verbs_send.c \
-	src/vsi/vsi.c src/vsi/vsi.h \
-	src/vsi/vsi_copy.c \
-	src/vsi/vsi_daemon.c src/vsi/vsi_daemon.h \
-	src/vsi/vsi_file.c src/vsi/vsi_file.h \
-	src/vsi/vsi_line.c src/vsi/vsi_line.h \
-	src/vsi/vsi_mode.c src/vsi/vsi_mode.h \
-	src/vsi/vsi_net.c \
-	src/vsi/vsi_record.c \
-	src/vsi/vsi_server.c src/vsi/vsi_server.h \
-	src/vsi/vsi_streams.c src/vsi/vsi_streams.h \
 	%D%/main/daemon.c %D%/main/daemon.h
 sbin_PROGRAMS += spated
 spated_SOURCES = %D%/main/main.c

@@ -293,15 +293,23 @@ vsi_error_add(struct vsi *v, int number, const char *text)
 }
 
 bool
+vsi_is_away(const struct vsi *v)
+{
+	return v->host.away && v->host.away(v->host.arg);
+}
+
+bool
 vsi_is_on(struct vsi *v)
 {
 	char text[2 * VSI_TEXT];
 	struct vsi_facts f;
 
-	if (!v->on || v->host.runs(v->host.arg, v->name))
+	if (!v->on || v->host.runs(v->host.arg, v->name) || vsi_is_away(v))
 		return v->on;
-	v->on = false;
 	v->host.facts(v->host.arg, v->name, &f);
+	if (vsi_is_away(v))
+		return true;
+	v->on = false;
 	snprintf(text, sizeof text, "%s %s%s%s", v->name,
 		 f.failed ? "failed" : "was stopped, not by record=off",
 		 f.why[0] ? " - " : "", f.why);
@@ -380,10 +388,23 @@ vsi_bytes(const char *text, uint64_t most, uint64_t *bytes)
 
 /* ---- one command ----------------------------------------------------- */
 
+/* Replaces a reply that was made up without the recorder. */
+static void
+away_say(struct vsi *v, struct vsi_reply *r, size_t begun)
+{
+	char text[VSI_TEXT];
+
+	snprintf(text, sizeof text, "%s", v->host.away(v->host.arg));
+	vsi_clean(text);
+	r->used = begun;
+	v->later = false;
+	vsi_say(r, VSI_FAILED, "%s", text);
+}
+
 bool
 vsi_command(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 {
-	size_t i = 0, n = sizeof table / sizeof *table;
+	size_t i = 0, n = sizeof table / sizeof *table, begun = r->used;
 
 	v->later = false;
 	while (i < n && strcmp(table[i].keyword, c->keyword))
@@ -400,6 +421,8 @@ vsi_command(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 		vsi_say(r, VSI_CONFLICT, "not whilst vbsrecord is in progress");
 	else
 		table[i].act(v, c, r);
+	if (vsi_is_away(v))
+		away_say(v, r, begun);
 	return !v->later;
 }
 
@@ -490,6 +513,8 @@ vsi_do_status(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 	(void)c;
 	if (vsi_is_on(v))
 		bits |= IS_RECORDING | IS_BUSY;
+	else /* asks, because a recorder that is away is not ready */
+		v->host.runs(v->host.arg, v->name);
 	if (v->errors)
 		bits |= HAS_ERROR;
 	vsi_say(r, VSI_DONE, "0x%08x", bits);
@@ -507,6 +532,8 @@ vsi_do_error(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 
 	(void)c;
 	vsi_is_on(v);
+	if (vsi_is_away(v))
+		return;
 	if (!v->errors) {
 		vsi_say(r, VSI_DONE, " :  :  :  : ");
 		return;

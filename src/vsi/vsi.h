@@ -14,7 +14,7 @@
  * A vsi is one recorder as a Field System sees it: what jive5ab is on a
  * FlexBuff.  It answers commands of VSI-S and keeps the settings they make;
  * struct vsi_host carries the commands out.  All clients share the settings,
- * which last until the daemon ends.
+ * which last until the program ends.
  */
 enum {
 	VSI_PORTS = 64,
@@ -88,7 +88,8 @@ struct vsi_sent {
 	char why[VSI_TEXT]; /* why it failed */
 };
 
-/* Functions of the daemon for a vsi.  None of them blocks. */
+/* Functions of the recorder for a vsi.  None of them waits for a disk or a
+ * peer. */
 struct vsi_host {
 	/*
 	 * Begins a recording named `name`; may change the name if it is taken
@@ -127,6 +128,12 @@ struct vsi_host {
 	void (*unsend)(void *arg, unsigned id);
 	/* Tells whether copies come in on this port. */
 	bool (*inbox)(void *arg, uint16_t port);
+	/*
+	 * Returns why the recorder could not be asked during this command, so
+	 * that its functions left their answers empty; NULL: it could.  May be
+	 * NULL itself: it always can.
+	 */
+	const char *(*away)(void *arg);
 	/*
 	 * folders below which files may be read and written; networks that data
 	 * for files may come from
@@ -238,6 +245,10 @@ typedef void vsi_act(struct vsi *v, const struct vsi_command *c,
  * the errors.
  */
 bool vsi_is_on(struct vsi *v);
+
+/* Tells whether the recorder could not be asked during this command, which is
+ * then refused, whatever it says. */
+bool vsi_is_away(const struct vsi *v);
 
 /* Adds an error for error? to show. */
 void vsi_error_add(struct vsi *v, int number, const char *text);

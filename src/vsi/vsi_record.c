@@ -93,7 +93,8 @@ record_on(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 		return;
 	if (err) {
 		vsi_refuse_fault(v, c, r, code_of(&fault), &fault);
-		vsi_error_add(v, code_of(&fault), fault.what);
+		if (!vsi_is_away(v))
+			vsi_error_add(v, code_of(&fault), fault.what);
 		return;
 	}
 	snprintf(v->name, sizeof v->name, "%s", name);
@@ -113,6 +114,8 @@ record_off(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 		return;
 	}
 	v->host.stop(v->host.arg, v->name);
+	if (vsi_is_away(v))
+		return;
 	v->on = false;
 	snprintf(v->scan, sizeof v->scan, "%s", v->name);
 	v->scan_at = v->recordings;

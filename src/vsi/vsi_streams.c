@@ -21,21 +21,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
-#include "base/units.h"
-#include "daemon/conf/stream_vary.h"
-
 enum { MARK5B_HALF = 5008, TCP_PORT = 2630 };
 
 /* Parameters of one stream to be made. */
 struct make {
-	struct stream *base;
+	const json_t *base; /* the configured stream */
 	const struct vsi_settings *set;
 	const struct vsi_port *port;
 	unsigned ports;
-	unsigned disks;
 	const struct option_texts *allow;
 };
+
+uint16_t
+vsi_streams_port(const char *listen, size_t *host)
+{
+	const char *colon = strrchr(listen, ':');
+	unsigned long port = colon ? strtoul(colon + 1, NULL, 10) : 0;
+
+	*host = colon ? (size_t)(colon - listen) : strlen(listen);
+	return port <= UINT16_MAX ? (uint16_t)port : 0;
+}
+
+const json_t *
+vsi_streams_find(const json_t *configured, const char *name)
+{
+	const json_t *stream;
+	size_t i;
+
+	json_array_foreach(configured, i, stream) {
+		const char *has =
+		    json_string_value(json_object_get(stream, "name"));
+
+		if (has && !strcmp(has, name))
+			return stream;
+	}
+	return NULL;
+}
 
 /* ---- where it listens ------------------------------------------------ */
 
@@ -59,16 +80,16 @@ listen_show(char text[128], const struct vsi_port *p, const char *base,
 	size_t host;
 
 	if (tcp)
-		snprintf(text, 128, "%s:%u",
+		snprintf(text, 128, "%.63s:%u",
 			 p->host[0] && !is_group(p->host) ? p->host : "0.0.0.0",
 			 p->port);
-	else if (!p->host[0] && stream_vary_port(base, &host) != p->port)
+	else if (!p->host[0] && vsi_streams_port(base, &host) != p->port)
 		snprintf(text, 128, "%.*s:%u", (int)(host < 100 ? host : 100),
 			 base, p->port);
 	else if (!p->host[0])
 		snprintf(text, 128, "%.127s", base);
 	else
-		snprintf(text, 128, "%.*s%s:%u",
+		snprintf(text, 128, "%.*s%.63s:%u",
 			 at && is_group(p->host) && at - base < 16
 			     ? (int)(at - base + 1)
 			     : 0,
@@ -78,22 +99,36 @@ listen_show(char text[128], const struct vsi_port *p, const char *base,
 /* ---- one stream ------------------------------------------------------ */
 
 static void
-mode_take(struct stream_vary *v, const struct vsi_settings *set,
-	  const struct stream *base)
+set_text(json_t *vary, const char *key, const char *text)
 {
-	v->legacy = -1;
-	if (set->mode.format == VSI_VDIF) {
-		v->format = "vdif";
-		v->payload = vsi_mode_frame(&set->mode);
-		v->legacy = set->mode.legacy;
+	json_object_set_new(vary, key, json_string(text));
+}
+
+static void
+set_number(json_t *vary, const char *key, uint64_t n)
+{
+	json_object_set_new(vary, key, json_integer((json_int_t)n));
+}
+
+static void
+mode_set(json_t *vary, const struct make *m)
+{
+	const char *format =
+	    json_string_value(json_object_get(m->base, "format"));
+	const struct vsi_mode *mode = &m->set->mode;
+
+	if (mode->format == VSI_VDIF) {
+		set_text(vary, "format", "vdif");
+		set_number(vary, "payload", vsi_mode_frame(mode));
+		json_object_set_new(vary, "legacy", json_boolean(mode->legacy));
 	}
 	/*
 	 * A stream configured as mark5b keeps its size, whole frames or halves.
 	 */
-	if (set->mode.format == VSI_MARK5B) {
-		v->format = "mark5b";
-		if (strcmp(base->o.format, "mark5b"))
-			v->payload = MARK5B_HALF;
+	if (mode->format == VSI_MARK5B) {
+		set_text(vary, "format", "mark5b");
+		if (!format || strcmp(format, "mark5b"))
+			set_number(vary, "payload", MARK5B_HALF);
 	}
 }
 
@@ -109,80 +144,67 @@ is_tcp(const struct vsi_settings *set)
  * else that of the configured stream, which is likely.
  */
 static void
-tcp_take(struct stream_vary *v, const struct vsi_settings *set)
+tcp_set(json_t *vary, const struct make *m)
 {
-	v->legacy = -1;
-	v->format = "raw";
-	v->payload = vsi_mode_frame(&set->mode);
+	uint32_t frame = vsi_mode_frame(&m->set->mode);
+	json_t *allow = json_array();
+
+	set_text(vary, "receive", "tcp");
+	set_text(vary, "format", "raw");
+	if (frame)
+		set_number(vary, "payload", frame);
+	for (unsigned i = 0; i < m->allow->n; i++)
+		json_array_append_new(allow, json_string(m->allow->text[i]));
+	json_object_set_new(vary, "allow", allow);
 }
 
-static int
-text_make(char **text, const struct make *m, struct fault *fault)
+static void
+listen_set(json_t *vary, const struct make *m)
 {
-	char listen[STREAM_VARY_LISTEN][128];
-	struct stream_vary v = { .prefix = m->set->prefix,
-				 .buffer = m->set->buffer,
-				 .by_thread = m->set->by_thread,
-				 .tcp = is_tcp(m->set),
-				 .listens = m->ports };
-	const char *base = m->base->listen.n ? m->base->listen.text[0] : "";
+	const char *base = json_string_value(
+	    json_array_get(json_object_get(m->base, "listen"), 0));
+	json_t *listen = json_array();
+	char text[128];
 
-	if (is_tcp(m->set))
-		tcp_take(&v, m->set);
+	for (unsigned i = 0; i < m->ports; i++) {
+		listen_show(text, &m->port[i], base ? base : "",
+			    is_tcp(m->set));
+		json_array_append_new(listen, json_string(text));
+	}
+	if (is_tcp(m->set) && !m->ports) {
+		snprintf(text, sizeof text, "0.0.0.0:%d", TCP_PORT);
+		json_array_append_new(listen, json_string(text));
+	}
+	json_object_set_new(vary, "listen", listen);
+}
+
+/* Returns VARY of one stream, or NULL without memory. */
+static json_t *
+vary_make(const struct make *m)
+{
+	const struct vsi_settings *set = m->set;
+	json_t *vary =
+	    json_pack("{s:O}", "stream", json_object_get(m->base, "name"));
+
+	if (!vary)
+		return NULL;
+	if (is_tcp(set))
+		tcp_set(vary, m);
 	else
-		mode_take(&v, m->set, m->base);
-	if (m->set->sg >= 0 && !v.tcp)
-		v.layout = m->set->sg ? "mark6" : "vbs";
+		mode_set(vary, m);
+	if (set->prefix >= 0)
+		set_number(vary, "prefix", (uint64_t)set->prefix);
+	if (set->buffer)
+		set_number(vary, "socket_buffer", set->buffer);
+	if (set->by_thread)
+		set_text(vary, "split", "thread");
+	if (set->sg >= 0 && !is_tcp(set))
+		set_text(vary, "layout", set->sg ? "mark6" : "vbs");
 	if (m->ports == 1 && m->port->suffix[0])
-		v.name = m->port->suffix;
-	for (unsigned i = 0; i < m->ports; i++)
-		listen_show(listen[i], &m->port[i], base, v.tcp);
-	if (v.tcp && !m->ports) {
-		snprintf(listen[0], sizeof *listen, "0.0.0.0:%d", TCP_PORT);
-		v.listens = 1;
-	}
-	for (unsigned i = 0; i < v.listens; i++)
-		v.listen[i] = listen[i];
-	for (; v.allows < m->allow->n && v.allows < STREAM_VARY_LISTEN;
-	     v.allows++)
-		v.allow[v.allows] = m->allow->text[v.allows];
-	return stream_vary_text(text, m->base, &v, fault);
-}
-
-static struct stream *
-find(const struct vsi_streams *was, const char *text)
-{
-	for (unsigned i = 0; i < was->n; i++) {
-		if (was->text[i] && !strcmp(was->text[i], text))
-			return stream_hold(was->stream[i]);
-	}
-	return NULL;
-}
-
-static int
-stream_add(struct vsi_streams *s, const struct vsi_streams *was,
-	   const struct make *m, struct fault *fault)
-{
-	struct stream *stream;
-	char *text;
-	int err = text_make(&text, m, fault);
-
-	if (err)
-		return err;
-	if (text) {
-		stream = was->conf == s->conf ? find(was, text) : NULL;
-		if (!stream)
-			err = stream_vary_make(&stream, text, m->disks, fault);
-	} else {
-		stream = stream_hold(m->base);
-	}
-	if (err) {
-		free(text);
-		return err;
-	}
-	s->text[s->n] = text;
-	s->stream[s->n++] = stream;
-	return 0;
+		set_text(vary, "name", m->port->suffix);
+	if (m->ports || is_tcp(set))
+		listen_set(vary, m);
+	return vary;
 }
 
 /* ---- all of them ----------------------------------------------------- */
@@ -203,108 +225,36 @@ ports_fit(unsigned streams, const struct vsi_settings *set, struct fault *fault)
 	return -EINVAL;
 }
 
-static int
-streams_add(struct vsi_streams *s, const struct vsi_streams *was,
-	    struct setup *setup, struct make *m, struct fault *fault)
+int
+vsi_streams_list(json_t **list, const struct vsi_conf *conf,
+		 const json_t *configured, const struct vsi_settings *set,
+		 struct fault *fault)
 {
-	const struct option_texts *name = &setup->vsi.streams;
-	const struct vsi_settings *set = m->set;
+	const struct option_texts *name = &conf->streams;
+	struct make m = { .set = set, .allow = &conf->allow };
 	unsigned base_n = is_tcp(set) ? 1 : name->n;
 	bool each = set->ports && (base_n > 1 || set->port[0].suffix[0]);
 	unsigned n = each ? set->ports : base_n;
-	int err = 0;
+	int err = ports_fit(name->n, set, fault);
 
-	for (unsigned i = 0; i < n && i < VSI_STREAMS && !err; i++) {
+	if (err)
+		return err;
+	*list = json_array();
+	for (unsigned i = 0; i < n && !err; i++) {
 		const char *base = name->text[base_n > 1 ? i : 0];
 
-		m->base = setup_stream(setup, base);
-		m->port = each ? &set->port[i] : set->port;
-		m->ports = each ? 1 : set->ports;
-		if (!m->base)
+		m.base = vsi_streams_find(configured, base);
+		m.port = each ? &set->port[i] : set->port;
+		m.ports = each ? 1 : set->ports;
+		if (!m.base)
 			err = fault_set(fault, -ENOENT, "not-found",
 					"stream %s is no longer configured",
 					base);
-		else
-			err = stream_add(s, was, m, fault);
+		else if (json_array_append_new(*list, vary_make(&m)))
+			err = fault_set(fault, -ENOMEM, "no-memory",
+					"out of memory");
 	}
-	return err;
-}
-
-/* Checks that memory and receivers suffice for all streams at the same time. */
-static int
-room_check(const struct vsi_streams *s, const struct setup *setup,
-	   struct fault *fault)
-{
-	char is[UNITS_TEXT], need[UNITS_TEXT];
-	uint64_t memory = 0;
-	unsigned threads = 1;
-
-	for (unsigned i = 0; i < s->n; i++) {
-		memory += stream_memory(s->stream[i]);
-		if (s->stream[i]->plan.threads > threads)
-			threads = s->stream[i]->plan.threads;
-	}
-	if (memory > setup->o.memory) {
-		fault_set(fault, -ENOMEM, "no-memory",
-			  "memory = %s is too small for these streams, which "
-			  "need %s",
-			  units_show_bytes(is, setup->o.memory),
-			  units_show_bytes(need, memory));
-		return -ENOMEM;
-	}
-	if (threads > setup->o.receivers)
-		return fault_set(fault, -EINVAL, "conf",
-				 "%u receivers are too few for these streams",
-				 setup->o.receivers);
-	return 0;
-}
-
-int
-vsi_streams_make(struct vsi_streams *s, const struct vsi_streams *was,
-		 struct setup *setup, const struct vsi_settings *set,
-		 unsigned disks, struct fault *fault)
-{
-	struct make m = { .set = set,
-			  .disks = disks,
-			  .allow = &setup->vsi.allow };
-	int err;
-
-	*s = (struct vsi_streams){ .conf = conf_hold(setup->conf) };
-	err = ports_fit(setup->vsi.streams.n, set, fault);
-	if (!err)
-		err = streams_add(s, was, setup, &m, fault);
-	if (!err)
-		err = room_check(s, setup, fault);
 	if (err)
-		vsi_streams_clear(s);
+		json_decref(*list);
 	return err;
-}
-
-void
-vsi_streams_tell(const struct vsi_streams *list, const char *name)
-{
-	for (unsigned i = 0; i < list->n; i++) {
-		const struct stream *s = list->stream[i];
-
-		if (!list->text[i])
-			continue;
-		log_line(
-		    LEVEL_INFO, name,
-		    "stream %s has settings from VSI-S: %s, %u + %u bytes, "
-		    "layout %s, from %s%s",
-		    s->name, s->o.format, s->o.prefix, s->o.payload,
-		    s->o.layout, s->listen.n ? s->listen.text[0] : s->o.receive,
-		    s->listen.n > 1 ? ", ..." : "");
-	}
-}
-
-void
-vsi_streams_clear(struct vsi_streams *s)
-{
-	for (unsigned i = 0; i < s->n; i++) {
-		stream_drop(s->stream[i]);
-		free(s->text[i]);
-	}
-	conf_close(s->conf);
-	*s = (struct vsi_streams){ .n = 0 };
 }

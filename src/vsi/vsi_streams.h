@@ -2,36 +2,28 @@
 #ifndef SPATE_VSI_VSI_STREAMS_H
 #define SPATE_VSI_VSI_STREAMS_H
 
-#include "daemon/conf/setup.h"
+#include <jansson.h>
+
+#include "control/vsi_conf.h"
 #include "vsi/vsi.h"
 
 /*
- * The streams of a VSI-S recording: those of `vsi.streams`; or variants of
- * them, if a Field System set something else.  A reference to each is held.
+ * Writes the streams of a VSI-S recording, as `record` and `streams` of the
+ * control socket take them: those of `vsi.streams`, or variants of them (VARY)
+ * if a Field System set something else.  `configured` is what spated answers to
+ * `streams`.  0 and a new reference in *list, or -errno with a fault.
  */
-enum { VSI_STREAMS = 64 };
+int vsi_streams_list(json_t **list, const struct vsi_conf *conf,
+		     const json_t *configured, const struct vsi_settings *set,
+		     struct fault *fault);
 
-struct vsi_streams {
-	struct stream *stream[VSI_STREAMS];
-	char *text[VSI_STREAMS]; /* configuration text of a variant; NULL:
-				  * the configured stream */
-	unsigned n;
-	struct conf *conf; /* held: all streams come from it */
-};
+/* Finds one of the configured streams by its name; NULL: there is none. */
+const json_t *vsi_streams_find(const json_t *configured, const char *name);
 
 /*
- * Makes the streams for `set`.  Takes over unchanged ones from `was`, so that a
- * stream that is still being flushed is shared.  `disks` is the number of
- * disks.  0; or -errno with a fault, and nothing to clear.
+ * Returns the port of an entry of `listen`, or 0 if it has none; *host is the
+ * length of what stands before it: "eth2@0.0.0.0" of "eth2@0.0.0.0:46227".
  */
-int vsi_streams_make(struct vsi_streams *s, const struct vsi_streams *was,
-		     struct setup *setup, const struct vsi_settings *set,
-		     unsigned disks, struct fault *fault);
-/*
- * Logs each stream that is not as configured: if nothing is received, that may
- * be the reason.
- */
-void vsi_streams_tell(const struct vsi_streams *s, const char *name);
-void vsi_streams_clear(struct vsi_streams *s);
+uint16_t vsi_streams_port(const char *listen, size_t *host);
 
 #endif

@@ -14,7 +14,8 @@
 #   $work                 a folder of this test's own, removed at the end
 #   $port                 a UDP port that nobody uses
 #   $conf, $socket, $log  configuration, control socket and log of the daemon
-#   $SPATE, $SPATED       the programs: those of the build, unless set already
+#   $SPATE, $SPATED, $SPATE_VSI
+#                         the programs: those of the build, unless set already
 #
 #   disks_make N          folders $work/disk0 ..., which are then in ${disks[@]}
 #   conf_write STREAMS    writes $conf: ${disks[@]}, ${settings[@]} (lines for
@@ -22,10 +23,14 @@
 #                         for each stream; no empty line between
 #   stream_text KEYS      prints one stream `s` on $port for conf_write; KEYS
 #                         are added, as 'format = "vdif"; prefix = 8;'
-#   spated_start [OPT]    starts spated with $conf, waits until it answers
+#   spated_start [OPT]    starts spated with $conf, waits until it answers; and
+#                         spate-vsi beside it, if $conf has a group `vsi`
 #   spated_stop           ends it with SIGTERM; fails unless it ends with 0
 #   spated_kill           ends it with SIGKILL
 #   spated_alive          is it?
+#   vsi_start CONF LOG    starts spate-vsi, waits until it takes commands; its
+#                         process is $vsi_daemon
+#   vsi_stop              ends the last one with SIGTERM, vsi_kill with SIGKILL
 #   spate ARGS            the command, talking to that daemon
 #   info NAME KEY         a number or a word of `spate info NAME --json`, as
 #                         .packets or .drops.late (a filter of jq)
@@ -87,6 +92,7 @@ top_srcdir=$(cd "${BASH_SOURCE%/*}/../.." && pwd)
 top_builddir=$(cd "${top_builddir:-.}" && pwd)
 SPATE=${SPATE:-$top_builddir/spate}
 SPATED=${SPATED:-$top_builddir/spated}
+SPATE_VSI=${SPATE_VSI:-$top_builddir/spate-vsi}
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/spate-test.XXXXXX")
 conf=$work/spate.conf
@@ -95,6 +101,7 @@ log=$work/spated.log
 disks=()
 settings=('memory = "64M";' 'reserve = "1M";')
 spated_pid=
+vsi_daemon=
 ends=()
 
 # ---- the end ------------------------------------------------------------
@@ -331,12 +338,49 @@ spated_start()
 	"$SPATED" -c "$conf" "$@" >>"$log" 2>&1 &
 	spated_pid=$!
 	wait_for 60 spated_answers
+	[ -n "$vsi_daemon" ] || ! grep -q '^vsi :' "$conf" ||
+		vsi_start "$conf" "$log"
+}
+
+vsi_listens()
+{
+	kill -0 "$vsi_daemon" 2>/dev/null || fail "spate-vsi ended"
+	[ "$(grep -c 'vsi: takes commands on' "$1")" -gt "$2" ]
+}
+
+vsi_start()
+{
+	local before
+
+	before=$(grep -c 'vsi: takes commands on' "$2" || true)
+	"$SPATE_VSI" -c "$1" >>"$2" 2>&1 &
+	vsi_daemon=$!
+	at_end "kill -KILL $vsi_daemon 2>/dev/null"
+	wait_for 60 vsi_listens "$2" "$before"
+}
+
+vsi_stop()
+{
+	local pid=$vsi_daemon status=0
+
+	vsi_daemon=
+	kill -TERM "$pid"
+	wait "$pid" || status=$?
+	same "exit status of spate-vsi" "$status" 0
+}
+
+vsi_kill()
+{
+	kill -KILL "$vsi_daemon"
+	wait "$vsi_daemon" 2>/dev/null || true
+	vsi_daemon=
 }
 
 spated_stop()
 {
 	local pid=$spated_pid status=0
 
+	[ -z "$vsi_daemon" ] || vsi_stop
 	kill -TERM "$pid"
 	wait "$pid" || status=$?
 	spated_pid=

@@ -68,6 +68,7 @@ inbox_start()
 	"$SPATED" -c "$inbox_conf" >>"$inbox_log" 2>&1 &
 	inbox_pid=$!
 	wait_for 30 inbox_answers
+	! grep -q '^vsi :' "$inbox_conf" || vsi_start "$inbox_conf" "$inbox_log"
 }
 
 inbox_stop()

@@ -120,6 +120,7 @@ FLOW_LONG = \
 	%D%/vsi_streams.sh \
 	%D%/vsi_hostile.sh \
 	%D%/vsi_m5copy.sh \
+	%D%/vsi_restart.sh \
 	%D%/map_kinds.sh \
 	%D%/send.sh \
 	%D%/send_live.sh \

@@ -5,7 +5,7 @@
 #                           --control socket-->         VSI-S began does not
 #                                                       notice
 #
-# Both at the same time, kind by kind; the memory of spated stays what it was.
+# Both at the same time, kind by kind; the memory of both stays what it was.
 . "${BASH_SOURCE%/*}/break.sh"
 . "${BASH_SOURCE%/*}/vsi.sh"
 
@@ -22,13 +22,14 @@ says '!record= 0 ;' 'record=on:busy'
 
 memory()
 {
-	awk '/VmRSS/ { print $2 }' "/proc/$spated_pid/status"
+	awk '/VmRSS/ { print $2 }' "/proc/$1/status"
 }
 
 at_end 'kill $sender 2>/dev/null'
 python3 "$here/break_send.py" "$port" good:0:100000 >"$work/sent" &
 sender=$!
-before=$(memory)
+before=$(memory "$spated_pid")
+vsi_before=$(memory "$vsi_daemon")
 
 vsi_kinds=(garbage long_lines commands wrong half_lines idle never_reads browsers)
 kinds=(garbage requests long_lines idle slow idle idle garbage)
@@ -41,7 +42,12 @@ for i in "${!vsi_kinds[@]}"; do
 	wait $one || fail "clients of VSI-S, of the kind ${vsi_kinds[i]}"
 done
 [ -n "${ASAN_OPTIONS:-}${TSAN_OPTIONS:-}" ] ||
-	within "KiB of memory more" -65536 $(($(memory) - before)) 65536
+	{
+		within "KiB of memory more" -65536 \
+			$(($(memory "$spated_pid") - before)) 65536
+		within "KiB of memory more of spate-vsi" -65536 \
+			$(($(memory "$vsi_daemon") - vsi_before)) 65536
+	}
 
 # Who was there before is still there, and what is recorded as well.
 says '!record[?] 0 : on : 1 : busy : *' 'record?'

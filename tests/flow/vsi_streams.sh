@@ -189,7 +189,7 @@ socket.create_connection(('127.0.0.1', $vsi_port))" 2>/dev/null
 }
 wait_for 30 is_taken
 refused "cannot listen for VSI-S commands on 127.0.0.1:$vsi_port" \
-	"$SPATED" -c "$conf"
+	"$SPATE_VSI" -c "$conf"
 sed -i 's/"127.0.0.1", "::1" \]/"10.0.0.0\/99" ]/' "$conf"
 refused "vsi: '10.0.0.0/99' is no network" "$SPATED" -n -c "$conf"
 sed -i 's/10.0.0.0\/99/10.0.0.0\/8/; s/"s", "t"/"x"/' "$conf"

@@ -426,7 +426,7 @@ stream_vary_make(struct stream **stream, const char *text, unsigned disks,
 {
 	const config_setting_t *name;
 	struct conf *conf;
-	int err = conf_open_text(&conf, text, "VSI-S", fault);
+	int err = conf_open_text(&conf, text, "the request", fault);
 
 	if (err)
 		return err;
@@ -438,14 +438,4 @@ stream_vary_make(struct stream **stream, const char *text, unsigned disks,
 		(*stream)->name = config_setting_get_string(name);
 	conf_close(conf); /* the stream holds its own reference */
 	return err;
-}
-
-uint16_t
-stream_vary_port(const char *listen, size_t *host)
-{
-	const char *colon = strrchr(listen, ':');
-	unsigned long port = colon ? strtoul(colon + 1, NULL, 10) : 0;
-
-	*host = colon ? (size_t)(colon - listen) : strlen(listen);
-	return port <= UINT16_MAX ? (uint16_t)port : 0;
 }

@@ -50,8 +50,4 @@ int stream_vary_text(char **text, const struct stream *s,
 int stream_vary_make(struct stream **stream, const char *text, unsigned disks,
 		     struct fault *fault);
 
-/* Returns the port of an entry of `listen`, or 0 if it has none; *host is the
- * length of what stands before it: "eth2@0.0.0.0" of "eth2@0.0.0.0:46227". */
-uint16_t stream_vary_port(const char *listen, size_t *host);
-
 #endif

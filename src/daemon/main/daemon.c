@@ -50,6 +50,7 @@
 #include "daemon/main/daemon.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -65,7 +66,6 @@
 #include "daemon/schedule/admission.h"
 #include "daemon/schedule/schedule_host.h"
 #include "daemon/sessions/report.h"
-#include "vsi/vsi_daemon.h"
 #include "flow/memory/arena.h"
 #include "flow/memory/map.h"
 #include "flow/write/disk_recording.h"
@@ -399,6 +399,19 @@ memory_make(struct daemon *d, struct fault *fault)
 	return arena_make(&d->r.arena, d->r.setup.o.memory, &way, fault);
 }
 
+/* Returns the group that may use the control socket; NULL: none.  spate-vsi has
+ * another user than spated, and is a member of spated's own group. */
+static const char *
+socket_group(const struct setup *setup)
+{
+	const struct group *own;
+
+	if (setup->control.group || !setup->vsi.listen.n)
+		return setup->control.group;
+	own = getgrgid(getegid());
+	return own ? own->gr_name : NULL;
+}
+
 int
 daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 {
@@ -429,7 +442,7 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 	 * fails at once. */
 	if (!err)
 		err = server_open(&d->r.server, d->r.setup.control.socket,
-				  d->r.setup.control.group, &hooks, fault);
+				  socket_group(&d->r.setup), &hooks, fault);
 	if (!err)
 		service_memory(&d->service, d->r.setup.o.memory);
 	if (!err)
@@ -444,7 +457,11 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 		err = schedule_host_open(&d->host, fault);
 	if (!err)
 		err = inbox_open(&d->inbox, &d->r, fault);
-	return err ? err : vsi_daemon_open(&d->vsi, d, fault);
+	if (!err && d->r.setup.vsi.listen.n)
+		log_line(LEVEL_INFO, NULL,
+			 "VSI-S commands are taken by spate-vsi, a service of "
+			 "its own");
+	return err;
 }
 
 bool
@@ -458,7 +475,6 @@ daemon_finish(struct daemon *d)
 	schedule_host_close(&d->host);
 	probes_step(&d->r, NULL);
 	server_close(d->r.server);
-	vsi_daemon_close(d->vsi);
 	mappings_close(&d->r);
 	while ((w = d->waiters)) {
 		d->waiters = w->next;

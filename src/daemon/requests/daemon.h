@@ -39,7 +39,6 @@ struct daemon {
 	struct housekeeping *housekeeping;
 	/* looks whether a disk that is to be added answers */
 	struct name_lookup *added;
-	struct vsi_daemon *vsi; /* NULL: not configured */
 	struct service service; /* state told to systemd */
 
 	int signals;	    /* signalfd */

@@ -722,7 +722,7 @@ do_streams(struct daemon *d, struct server_ticket ticket, const json_t *request,
 
 /* ---- keep ------------------------------------------------------------ */
 
-enum { KEPT_MOST = 16, KEPT_BYTES = 1 << 18 };
+enum { KEPT_MOST = 16, KEPT_BYTES = 1 << 19 };
 
 static bool
 is_short(const json_t *value)

@@ -56,7 +56,7 @@
  *            memory, layout, fill, subs, store: "heap", "cube" or null,
  *            recording: NAME or null, armed: NAME or null}...]}
  * keep     {name, [value]}  keeps a value for a client as long as spated runs,
- *          at most 16 of 256 KiB; null forgets it -> {name, value or null}
+ *          at most 16 of 512 KiB; null forgets it -> {name, value or null}
  * disks    {} -> {disks:[DISK...], space:SPACE, patterns:[..], skipped}
  * disks-add   {path, [force:bool]}  answers when the writer has tried the disk;
  *          `force` accepts a folder on the system's own disk

@@ -125,7 +125,7 @@ void schedule_began(struct schedule *s, unsigned id, struct schedule_now now);
 void schedule_ended(struct schedule *s, unsigned id, bool failed,
 		    const char *why, struct schedule_now now);
 
-/* ---- for verbs, VSI-S and forecasts ---------------------------------- */
+/* ---- for verbs and forecasts ---------------------------------- */
 
 /*
  * Returns all scans, sorted by start; valid until the next call that takes

@@ -4,8 +4,8 @@
  * partly understood would send the wrong data.
  *
  * A send plugin inside the core that writes plain bytes to a file.  It is no
- * loadable plugin, because the file was opened by code that had checked that it
- * may be written (vsi_file.h), and no URL may name one.  A disk that hangs
+ * loadable plugin, because the client opened the file, with its own rights, and
+ * no URL may name one.  A disk that hangs
  * blocks the sender's thread only.
  */
 #include "daemon/transfers/transfer.h"

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command line of spate-vsi, and its loop: one thread waits for clients of
+ * VSI-S, for signals, and for the end of the connection to spated.  Only files
+ * have threads of their own (vsi_file.h).
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/conf.h"
+#include "base/log.h"
+#include "control/control.h"
+#include "control/vsi_conf.h"
+#include "vsi/spated.h"
+#include "vsi/vsi_runtimes.h"
+#include "vsi/vsi_server.h"
+
+static const char help[] =
+    "usage: spate-vsi [-c CONF] [-n] [-v]\n"
+    "\n"
+    "Takes VSI-S commands, as a Field System sends them to jive5ab, and gives\n"
+    "orders to spated.  The group `vsi` of spated's configuration says where\n"
+    "commands come in, and who may send them.\n"
+    "\n"
+    "  -c, --conf CONF   the configuration (" SPATE_CONF ")\n"
+    "  -n, --check       check the group, and exit\n"
+    "  -v, --verbose     log more\n"
+    "      --help        this page\n"
+    "      --version     the version\n"
+    "\n"
+    "SIGTERM or SIGINT ends it; what is recorded goes on.  See spate-vsi(8).\n";
+
+/* The command line, and the parts of the configuration that are read here;
+ * texts point into it. */
+struct settings {
+	const char *path;
+	bool check, verbose;
+	struct conf *conf;
+	const char *socket;
+	struct vsi_conf vsi;
+	struct option_texts inbox; /* inbox.listen */
+	const char *inbox_text[64];
+};
+
+/* Reads the keys of spated that are needed here, too; spated checks them. */
+static void
+others_read(struct settings *s)
+{
+	const config_setting_t *root = conf_root(s->conf), *listen;
+	const config_setting_t *control =
+	    config_setting_get_member((config_setting_t *)root, "control");
+	const config_setting_t *inbox =
+	    config_setting_get_member((config_setting_t *)root, "inbox");
+	unsigned n = 0;
+
+	s->socket = CONTROL_SOCKET;
+	if (control)
+		config_setting_lookup_string(control, "socket", &s->socket);
+	listen = inbox ? config_setting_get_member((config_setting_t *)inbox,
+						   "listen")
+		       : NULL;
+	if (listen && config_setting_type(listen) == CONFIG_TYPE_STRING)
+		s->inbox_text[n++] = config_setting_get_string(listen);
+	for (int i = 0; listen && !n && i < config_setting_length(listen) &&
+			i < (int)(sizeof s->inbox_text / sizeof(char *));
+	     i++)
+		s->inbox_text[i] = config_setting_get_string_elem(listen, i);
+	if (listen && !n)
+		n = (unsigned)config_setting_length(listen);
+	s->inbox = (struct option_texts){ s->inbox_text, n };
+}
+
+static int
+settings_read(struct settings *s, struct fault *fault)
+{
+	int err = conf_open(&s->conf, s->path, fault);
+
+	if (err)
+		return err;
+	others_read(s);
+	return vsi_conf_read(&s->vsi, s->conf, fault);
+}
+
+/* ---- the loop -------------------------------------------------------- */
+
+static int
+signals_open(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	/* Threads inherit the mask, so block before the first one starts. */
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	/* a write beyond RLIMIT_FSIZE is an error of that file */
+	signal(SIGXFSZ, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Serves until a signal comes. */
+static int
+serve(struct vsi_server *server, struct spated *spated, int signals)
+{
+	struct pollfd fd[3] = { { vsi_server_fd(server), POLLIN, 0 },
+				{ signals, POLLIN, 0 },
+				{ -1, POLLIN, 0 } };
+
+	for (;;) {
+		fd[2].fd = spated_fd(spated);
+		fd[2].revents = 0;
+		if (poll(fd, 3, -1) < 0 && errno != EINTR) {
+			log_line(LEVEL_ERROR, "vsi", "cannot wait: %s",
+				 strerror(errno));
+			return -errno;
+		}
+		if (fd[1].revents)
+			return 0;
+		if (fd[2].revents)
+			spated_look(spated);
+		if (fd[0].revents)
+			vsi_server_step(server);
+	}
+}
+
+static int
+run(struct settings *s, struct fault *fault)
+{
+	struct vsi_server_args args = { .listen = s->vsi.listen,
+					.allow = s->vsi.allow,
+					.command = vsi_runtimes_command,
+					.gone = vsi_runtimes_gone };
+	struct vsi_runtimes *runtimes = NULL;
+	struct vsi_server *server = NULL;
+	struct spated *spated = NULL;
+	int signals = signals_open();
+	int err = signals < 0 ? -errno : spated_open(&spated, s->socket);
+
+	if (log_queue_start() < 0)
+		log_line(LEVEL_WARN, "vsi",
+			 "cannot start the thread of the log: a log that "
+			 "nobody reads can stop VSI-S");
+	if (!err)
+		err = vsi_runtimes_open(&runtimes, &s->vsi, &s->inbox, spated);
+	if (err) {
+		fault_set(fault, err, "no-memory", "cannot start: %s",
+			  strerror(-err));
+		goto out;
+	}
+	args.arg = runtimes;
+	err = vsi_server_open(&server, &args, fault);
+	if (err)
+		goto out;
+	for (unsigned i = 0; i < s->vsi.listen.n; i++)
+		log_line(LEVEL_INFO, "vsi", "takes commands on %s",
+			 s->vsi.listen.text[i]);
+	vsi_runtimes_restore(runtimes);
+	err = serve(server, spated, signals);
+	vsi_runtimes_leave(runtimes);
+out:
+	log_queue_flush();
+	vsi_server_close(server);
+	vsi_runtimes_close(runtimes);
+	spated_close(spated);
+	if (signals >= 0)
+		close(signals);
+	return err;
+}
+
+/* ---- the command line ------------------------------------------------ */
+
+static bool
+is(const char *word, const char *brief, const char *full)
+{
+	return !strcmp(word, brief) || !strcmp(word, full);
+}
+
+/* Returns -1 to go on, else the exit status.  Read by hand, because the `struct
+ * option` of getopt_long clashes with the contract's. */
+static int
+options_read(struct settings *o, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (is(argv[i], "-c", "--conf") && i + 1 < argc) {
+			o->path = argv[++i];
+		} else if (is(argv[i], "-n", "--check")) {
+			o->check = true;
+		} else if (is(argv[i], "-v", "--verbose")) {
+			o->verbose = true;
+		} else if (is(argv[i], "-h", "--help")) {
+			fputs(help, stdout);
+			return 0;
+		} else if (is(argv[i], "-V", "--version")) {
+			puts(PACKAGE_STRING);
+			return 0;
+		} else {
+			fprintf(stderr,
+				"spate-vsi: '%s' is no option, or lacks its "
+				"value; see 'spate-vsi --help'\n",
+				argv[i]);
+			return 2;
+		}
+	}
+	return -1;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct settings s = { .path = SPATE_CONF };
+	int status = options_read(&s, argc, argv), err;
+	struct fault fault = { 0 };
+	char line[1024];
+
+	if (status >= 0)
+		return status;
+	log_level_set(s.verbose ? LEVEL_DEBUG : LEVEL_INFO);
+	err = settings_read(&s, &fault);
+	/* Its unit is started with spated's, also where nobody wants VSI-S. */
+	if (!err && !s.vsi.listen.n)
+		log_line(LEVEL_INFO, "vsi",
+			 "%s has no group `vsi`: there is nothing to do",
+			 s.path);
+	else if (!err && !s.check)
+		err = run(&s, &fault);
+	if (err && fault.what[0]) {
+		fault_line(&fault, line, sizeof line);
+		fprintf(stderr, "spate-vsi: %s\n", line);
+	}
+	conf_close(s.conf);
+	return err ? 1 : 0;
+}

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash source=tests/flow/vsi.sh
+#
+#   Field System --VSI-S--> spate-vsi --control socket--> spated <--VDIF-- gen
+#
+# Either of the two programs ends while the other goes on.
+. "${BASH_SOURCE%/*}/vsi.sh"
+
+port_find
+disks_make 2
+settings=('memory = "64M";' 'reserve = "1M";')
+vsi_conf "$(stream_text 'format = "vdif"; prefix = 8; payload = 8032;
+	fps = 1000; threads = [ 0 ]; blocks = 20;')"
+spated_start
+vsi_open
+
+send()
+{
+	gen --format vdif --prefix 8 --payload 1032 --threads 0 --fps 1000 \
+		--rate 8Mbps --packets "$1"
+}
+
+came()
+{
+	[ "$(info "$1" .packets)" -ge "$2" ]
+}
+
+complete()
+{
+	[ "$(info "$1" .state)" = complete ]
+}
+
+# ---- spate-vsi is killed: its recording and its settings stay ----
+says '!mode= 0 ;' 'mode=VDIF_1000-64-1-2'
+says '!net_protocol= 0 ;' 'net_protocol=udps:1M:64M:4'
+says '!net_port= 0 ;' "net_port=127.0.0.1@$port"
+says '!record= 0 ;' 'record=on:before'
+says '!record= 1 ;' 'record=off'
+says '!record= 0 ;' 'record=on:kept'
+send 500
+wait_for 30 came kept 500
+vsi_kill
+send 500
+wait_for 30 came kept 1000
+vsi_start "$conf" "$log"
+vsi_open
+says '!status[?] 0 : 0x00000059 ;' 'status?'
+says "!record[?] 0 : on : 2 : kept : 1032000 ;" 'record?'
+says '!mode[?] 0 : VDIF_1000-64-1-2 : VDIF : 2 : *' 'mode?'
+says '!net_protocol[?] 0 : udps : 1048576 : 67108864 : 4 ;' 'net_protocol?'
+says "!net_port[?] 0 : 127.0.0.1@$port ;" 'net_port?'
+says '!record= 6 : Already doing vbsrecord, of kept ;' 'record=on:other'
+says '!record= 1 ;' 'record=off'
+wait_for 30 complete kept
+same packets "$(info kept .packets)" 1000
+same lost "$(info kept .packets_lost)" 0
+says '!scan_set= 0 ;' 'scan_set=1'
+says '!scan_set[?] 0 : 1 : before : *' 'scan_set?'
+
+# ---- it ends in good order: the recording goes on, too ----
+says '!runtime= 0 : second ;' 'runtime=second'
+says '!record= 0 ;' 'record=on:orderly'
+vsi_stop
+same state "$(info orderly .state)" recording
+vsi_start "$conf" "$log"
+vsi_open
+says '!status[?] 0 : 0x00000001 ;' 'status?'
+says '!runtime= 0 : second ;' 'runtime=second:exists'
+says '!status[?] 0 : 0x00000059 ;' 'status?'
+says '!record= 1 ;' 'record=off'
+wait_for 30 complete orderly
+vsi_open
+
+# ---- spated is killed: words, until it is back ----
+says '!record= 0 ;' 'record=on:lost'
+send 200
+wait_for 30 came lost 200
+spated_kill
+says '!status[?] 4 : *spated*' 'status?'
+says '!record[?] 4 : *spated*' 'record?'
+says '!record= 4 : *spated*' 'record=off'
+says '!mode= 4 : *spated*' 'mode=none'
+says '!version[?] 0 : spate : *' 'version?'
+grep -q 'vsi: .*spated' "$log" || fail "the log does not say it"
+spated_start
+says '!status[?] 0 : 0x00000003 : 4 : lost was stopped, not by record=off*' \
+	'status?'
+says '!error[?] 0 : 4 : lost was stopped*' 'error?'
+says '!status[?] 0 : 0x00000001 ;' 'status?'
+says '!mode[?] 0 : VDIF_1000-64-1-2 : VDIF : 2 : *' 'mode?'
+says '!record= 0 ;' 'record=on:after'
+send 300
+wait_for 30 came after 300
+says '!record= 1 ;' 'record=off'
+wait_for 30 complete after
+same packets "$(info after .packets)" 300
+
+# ---- spated does not answer ----
+kill -STOP "$spated_pid"
+at_end 'kill -CONT $spated_pid 2>/dev/null'
+says '!status[?] 4 : *no answer within*' 'status?'
+kill -CONT "$spated_pid"
+ready()
+{
+	[[ $(ask 'status?') == '!status? 0 : 0x00000001 ;' ]]
+}
+wait_for 30 ready
+same "recordings" "$(spate ls --json | wc -l)" 5
+spated_stop
