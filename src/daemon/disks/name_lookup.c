@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One lookup at a time, by a worker.  Its thread owns the question while
- * `busy`, so that nothing must be freed or copied when the caller has given up
- * waiting.  While the thread is stuck no other lookup starts.
+ * A lookup is done by a worker, which owns the question while `busy`, so that
+ * nothing must be freed or copied when the caller has given up waiting.  A
+ * worker that is stuck in a disk is left to it: that disk is not asked again
+ * until it answers, and another worker takes the next lookup.  A worker whose
+ * disk answers again takes lookups again.
  */
 #include "daemon/disks/name_lookup.h"
 
@@ -23,7 +25,9 @@
 #define PATIENCE (NS_SECOND / 2)
 #define END	 (2 * NS_SECOND)
 
-struct name_lookup {
+enum { LOOKERS = 8 };
+
+struct looker {
 	struct worker *worker;
 	pthread_mutex_t lock; /* over the fields below */
 	bool busy;
@@ -32,6 +36,11 @@ struct name_lookup {
 	unsigned n;
 	bool has[DISK_SET_MOST];
 	unsigned looked;
+};
+
+struct name_lookup { /* used by the caller's thread */
+	struct looker *looker[LOOKERS];
+	unsigned n;
 };
 
 /* ---- the thread ------------------------------------------------------ */
@@ -60,7 +69,7 @@ is_on_disk(const char *disk, const char *name)
 static int64_t
 look(void *arg)
 {
-	struct name_lookup *s = arg;
+	struct looker *s = arg;
 
 	pthread_mutex_lock(&s->lock);
 	while (s->looked < s->n && !worker_stops(s->worker)) {
@@ -78,17 +87,75 @@ look(void *arg)
 	return WORKER_RESTS;
 }
 
-/* ---- the caller ------------------------------------------------------ */
+/* ---- starting and stopping ------------------------------------------- */
 
-/* Sets the question; call with the lock held, while the thread is idle. */
 static void
-ask(struct name_lookup *s, const struct name_lookup_disks *disks,
-    const char *name)
+looker_free(struct looker *s)
 {
 	for (unsigned i = 0; i < s->n; i++)
 		free(s->path[i]);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+static int
+looker_start(struct looker **looker)
+{
+	struct looker *s = calloc(1, sizeof *s);
+	struct worker_args worker = { .name = "spate-lookup",
+				      .round = look,
+				      .arg = s,
+				      .first = WORKER_RESTS };
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	pthread_mutex_init(&s->lock, NULL);
+	err = worker_start(&s->worker, &worker);
+	if (err)
+		looker_free(s);
+	else
+		*looker = s;
+	return err;
+}
+
+int
+name_lookup_start(struct name_lookup **lookup)
+{
+	struct name_lookup *s = calloc(1, sizeof *s);
+	int err = s ? looker_start(&s->looker[0]) : -ENOMEM;
+
+	if (err) {
+		free(s);
+		return err;
+	}
+	s->n = 1;
+	*lookup = s;
+	return 0;
+}
+
+void
+name_lookup_stop(struct name_lookup *s)
+{
+	for (unsigned i = 0; s && i < s->n; i++) {
+		if (worker_stop(s->looker[i]->worker, END))
+			looker_free(s->looker[i]);
+	}
+	free(s);
+}
+
+/* ---- the caller ------------------------------------------------------ */
+
+/* Sets the question of an idle worker: the first `n` disks. */
+static void
+ask(struct looker *s, const struct name_lookup_disks *disks, unsigned n,
+    const char *name)
+{
+	pthread_mutex_lock(&s->lock);
+	for (unsigned i = 0; i < s->n; i++)
+		free(s->path[i]);
 	s->looked = 0;
-	for (s->n = 0; s->n < disks->n; s->n++) {
+	for (s->n = 0; s->n < n; s->n++) {
 		s->path[s->n] = strdup(disks->path[s->n]);
 		if (!s->path[s->n])
 			/* no memory: the remaining disks are not looked at */
@@ -96,27 +163,65 @@ ask(struct name_lookup *s, const struct name_lookup_disks *disks,
 	}
 	snprintf(s->name, sizeof s->name, "%s", name);
 	s->busy = true;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* Returns how many of the first `n` disks come before the one in which a worker
+ * is stuck; *idle: it is stuck in none. */
+static unsigned
+before_stuck(struct looker *s, const struct name_lookup_disks *disks,
+	     unsigned n, bool *idle)
+{
+	unsigned i = n;
+
+	pthread_mutex_lock(&s->lock);
+	*idle = !s->busy;
+	if (s->busy && s->looked < s->n) {
+		for (i = 0; i < n; i++) {
+			if (!strcmp(disks->path[i], s->path[s->looked]))
+				break;
+		}
+	}
+	pthread_mutex_unlock(&s->lock);
+	return i;
+}
+
+/* Returns a worker that is idle, or NULL; *n becomes the number of disks before
+ * the first in which another one is stuck. */
+static struct looker *
+looker_take(struct name_lookup *s, const struct name_lookup_disks *disks,
+	    unsigned *n)
+{
+	struct looker *idle = NULL;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		bool is;
+
+		*n = before_stuck(s->looker[i], disks, *n, &is);
+		if (is)
+			idle = s->looker[i];
+	}
+	if (!*n || idle || s->n == LOOKERS || looker_start(&s->looker[s->n]))
+		return idle;
+	return s->looker[s->n++];
 }
 
 unsigned
-name_lookup_find(struct name_lookup *s, const struct name_lookup_disks *disks,
-		 const char *name, bool has[DISK_SET_MOST])
+name_lookup_find(struct name_lookup *lookup,
+		 const struct name_lookup_disks *disks, const char *name,
+		 bool has[DISK_SET_MOST])
 {
-	unsigned looked;
-	bool busy;
+	unsigned n = disks->n, looked;
+	struct looker *s = looker_take(lookup, disks, &n);
 
-	pthread_mutex_lock(&s->lock);
-	busy = s->busy;
-	if (!busy)
-		ask(s, disks, name);
-	pthread_mutex_unlock(&s->lock);
-	if (busy)
+	if (!s || !n)
 		return 0;
+	ask(s, disks, n, name);
 	worker_wait(s->worker, worker_poke(s->worker), PATIENCE);
 	pthread_mutex_lock(&s->lock);
 	looked = s->looked;
 	memcpy(has, s->has, looked * sizeof *has);
-	if (s->busy)
+	if (s->busy && looked < s->n)
 		log_line(LEVEL_WARN, s->path[looked],
 			 "the disk does not answer; what was known of it has "
 			 "to do");
@@ -131,43 +236,4 @@ name_lookup_answers(struct name_lookup *s, const char *path)
 	bool has[DISK_SET_MOST];
 
 	return name_lookup_find(s, &one, "", has) == 1;
-}
-
-/* ---- starting and stopping ------------------------------------------- */
-
-static void
-name_lookup_free(struct name_lookup *s)
-{
-	for (unsigned i = 0; i < s->n; i++)
-		free(s->path[i]);
-	pthread_mutex_destroy(&s->lock);
-	free(s);
-}
-
-int
-name_lookup_start(struct name_lookup **lookup)
-{
-	struct name_lookup *s = calloc(1, sizeof *s);
-	struct worker_args worker = { .name = "spate-lookup",
-				      .round = look,
-				      .arg = s,
-				      .first = WORKER_RESTS };
-	int err;
-
-	if (!s)
-		return -ENOMEM;
-	pthread_mutex_init(&s->lock, NULL);
-	err = worker_start(&s->worker, &worker);
-	if (err)
-		name_lookup_free(s);
-	else
-		*lookup = s;
-	return err;
-}
-
-void
-name_lookup_stop(struct name_lookup *s)
-{
-	if (s && worker_stop(s->worker, END))
-		name_lookup_free(s);
 }

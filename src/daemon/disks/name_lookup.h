@@ -8,9 +8,9 @@
 
 /*
  * A name lookup finds out which disks have a recording of a name, or whether a
- * folder answers at all, on a thread of its own that may hang with a disk.  The
- * caller waits half a second at most.  One thread, the event loop's, calls
- * these functions.
+ * folder answers at all, on a thread of its own that may hang with a disk; the
+ * next lookup then has another thread, up to eight.  The caller waits half a
+ * second at most.  One thread, the event loop's, calls these functions.
  */
 struct name_lookup;
 
@@ -22,14 +22,14 @@ struct name_lookup_disks {
 /* Starts the thread.  Returns 0 or -errno. */
 int name_lookup_start(struct name_lookup **lookup);
 
-/* Ends the thread; leaves it behind if it hangs.  NULL: does nothing. */
+/* Ends the threads; leaves behind those that hang.  NULL: does nothing. */
 void name_lookup_stop(struct name_lookup *s);
 
 /*
  * Sets has[i] if disk `i` has a recording of that name in any layout, or
  * anything else of that name.  Returns how many disks were looked at, from the
- * first on: fewer than all, or none, if one does not answer, or if the previous
- * lookup is still stuck.
+ * first on: fewer than all, or none, if one does not answer, or has not since an
+ * earlier lookup; none if as many lookups are stuck as there are threads.
  */
 unsigned name_lookup_find(struct name_lookup *s,
 			  const struct name_lookup_disks *disks,

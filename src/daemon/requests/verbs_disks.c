@@ -69,8 +69,8 @@ verb_disks_add(struct daemon *d, struct server_ticket ticket,
 	/* The event loop touches only a path that answers. */
 	if (path && *path == '/' && !name_lookup_answers(d->added, path)) {
 		fault_set(fault, -ETIMEDOUT, "bad-disk", "cannot add %s", path);
-		fault_why(fault, "it, or a disk that was to be added before, "
-				 "does not answer");
+		fault_why(fault, "it does not answer, or too many that were to "
+				 "be added before do not");
 		fault_hint(fault, "add it when its file system answers");
 		return -ETIMEDOUT;
 	}

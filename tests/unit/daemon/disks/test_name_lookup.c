@@ -61,10 +61,48 @@ START_TEST(test_hung)
 	ck_assert_uint_eq(name_lookup_find(s, &disks, "r1", has), 1);
 	ck_assert(has[0]);
 	sem_wait(&held); /* it was asked, and came back without */
-	for (unsigned i = 0; i < 100; i++)
-		ck_assert_uint_eq(name_lookup_find(s, &good, "r1", has), 0);
+	/* Others are asked meanwhile, and it is not asked twice. */
+	for (unsigned i = 0; i < 100; i++) {
+		ck_assert_uint_eq(name_lookup_find(s, &good, "r1", has), 1);
+		ck_assert(has[0]);
+		ck_assert_uint_eq(name_lookup_find(s, &disks, "r1", has), 1);
+	}
 	ck_assert_int_lt(sem_trywait(&held), 0);
 	for (int i = 0; i < LAYOUTS; i++)
+		sem_post(&go);
+	while (n != 3) {
+		for (int i = 0; i < LAYOUTS; i++)
+			sem_post(&go);
+		n = name_lookup_find(s, &disks, "r1", has);
+		usleep(1000);
+	}
+	ck_assert(has[0] && !has[1]);
+	name_lookup_stop(s);
+}
+END_TEST
+
+/* As many disks hang as there are threads: others are not asked any more, until
+ * one answers. */
+START_TEST(test_many_hang)
+{
+	struct name_lookup_disks disks = { .n = 1 };
+	const struct name_lookup_disks good = { .path = { "/a" }, .n = 1 };
+	bool has[DISK_SET_MOST];
+	char path[20];
+	unsigned n = 0;
+	struct name_lookup *s;
+
+	sem_init(&held, 0, 0);
+	sem_init(&go, 0, 0);
+	disks.path[0] = path;
+	ck_assert_int_eq(name_lookup_start(&s), 0);
+	for (unsigned i = 0; i < LOOKERS; i++) {
+		snprintf(path, sizeof path, "/hung/%u", i);
+		ck_assert_uint_eq(name_lookup_find(s, &disks, "r1", has), 0);
+		sem_wait(&held);
+	}
+	ck_assert_uint_eq(name_lookup_find(s, &good, "r1", has), 0);
+	for (int i = 0; i < LAYOUTS * LOOKERS; i++)
 		sem_post(&go);
 	while (!n) {
 		n = name_lookup_find(s, &good, "r1", has);
@@ -101,4 +139,5 @@ START_TEST(test_end)
 }
 END_TEST
 
-SUITE_THREADS("name_lookup", NULL, test_where, test_hung, test_folder, test_end)
+SUITE_THREADS("name_lookup", NULL, test_where, test_hung, test_many_hang,
+	      test_folder, test_end)
