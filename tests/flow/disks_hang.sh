@@ -3,8 +3,9 @@
 #
 #   disk0 takes part     hangs: a file system that answers nobody
 #
-# A disk that does not answer is not added, and the daemon goes on meanwhile.
-# When it answers again, others are added.
+# A disk that does not answer is not added, and the daemon goes on meanwhile:
+# others are added.  When it answers again, it is as well.  One that begins to
+# hang when a recording is to go on is waited for no longer than others allow.
 . "${BASH_SOURCE%/*}/functions.sh"
 # shellcheck source=tests/flow/functions_fuse.sh
 . "${BASH_SOURCE%/*}/functions_fuse.sh"
@@ -30,11 +31,45 @@ read -r -t 60 -u "$disk_out" answer || skip "no disk that hangs can be made"
 conf_write "$(stream_text 'format = "raw"; sequence = "le64@0"; prefix = 8;
 	payload = 1024;')"
 spated_start
+at_end 'echo answer >&"$disk_in"' # or spated would not end
 tell hang
 refused "does not answer" timeout 60 "$SPATE" --socket "$socket" disks add \
 	--force "$work/hangs"
 timeout 60 "$SPATE" --socket "$socket" status >/dev/null ||
 	fail "the daemon waits for the disk"
+spate disks add --force "$work/more"
 tell answer
-wait_for 30 spate disks add --force "$work/more"
+is_added()
+{
+	local said
+
+	said=$(spate disks add --force "$work/hangs" 2>&1 || true)
+	[[ $said == *"was added"* ]]
+}
+
+goes_on()
+{
+	timeout 60 "$SPATE" --socket "$socket" record r --stream s --resume
+}
+
+bytes_are()
+{
+	[ "$(info r .bytes)" -ge "$1" ]
+}
+wait_for 30 is_added
+spate record r --stream s --quiet
+gen --format raw --sequence le64@0 --payload 1024 --rate 100Mbps \
+	--packets 2048 --dump "$work/ideal"
+wait_for 30 bytes_are $((2048 * 1024))
+spated_kill
+spated_start
+wait_for 30 is_added
+tell hang
+refused "one of the disks does not answer" goes_on
+timeout 60 "$SPATE" --socket "$socket" status >/dev/null ||
+	fail "the daemon waits for the disk"
+wait_for 60 goes_on
+spate stop r >/dev/null
+same "state" "$(info r .state)" complete
+tell answer
 spated_stop

@@ -351,7 +351,7 @@ is_usable(const struct disk_set *set, unsigned i)
 }
 
 int
-disk_set_copy(const struct disk_set *set, struct disks *disks)
+disk_set_copy(const struct disk_set *set, struct disks *disks, unsigned *number)
 {
 	disks->disk = calloc(set->n + 1, sizeof *disks->disk);
 	if (!disks->disk)
@@ -368,6 +368,8 @@ disk_set_copy(const struct disk_set *set, struct disks *disks)
 		};
 		if (!disks->disk[disks->n].path)
 			return -ENOMEM;
+		if (number)
+			number[disks->n] = i;
 		disks->n++;
 	}
 	return 0;

@@ -102,9 +102,10 @@ unsigned disk_set_takers(const struct disk_set *set);
 bool disk_set_leaves(const struct disk_set *set);
 
 /* Fills `disks` with copies of the disks that answer, not opened, for use by
- * another thread.  Returns 0 or -ENOMEM; in either case the caller clears
- * it. */
-int disk_set_copy(const struct disk_set *set, struct disks *disks);
+ * another thread; number[], unless NULL, are their numbers in the set.  Returns 0
+ * or -ENOMEM; in either case the caller clears it. */
+int disk_set_copy(const struct disk_set *set, struct disks *disks,
+		  unsigned *number);
 
 /* True if at least one disk works or may work again. */
 bool disk_set_works(const struct disk_set *set);

@@ -179,7 +179,7 @@ housekeeping_add(struct housekeeping *all, const struct housekeeping_job *job,
 		return -ENOMEM;
 	*c = *job;
 	c->disks = (struct disks){ 0 };
-	if (disk_set_copy(set, &c->disks)) {
+	if (disk_set_copy(set, &c->disks, NULL)) {
 		housekeeping_free(c);
 		return -ENOMEM;
 	}

@@ -23,6 +23,9 @@
  *                   schedule's folder, or a disk to be added, answers; hang
  *                   with them;
  *                   name_lookup_find, name_lookup_answers, name_lookup_stop
+ *   resume          reads what disks have of a recording that is to go on, for
+ *                   one order; the event loop waits for three seconds
+ *                   (session.c), and one that hangs with a disk is left alone
  *   state           writes the state file of the schedule; hangs with its
  *                   disk; state_file_write, state_file_stop
  *   senders (one    sockets, disks that are read, and blocks that are lent
@@ -40,8 +43,7 @@
  *
  * Threads share blocks (through the queue, and back to their pool), jobs and
  * messages, and atomic counters.  An eventfd wakes the event loop, which then
- * looks at every session once and does not wait for a disk, except for one
- * request: `record` with `resume` reads what the disks have of that recording.
+ * looks at every session once and does not wait for a disk.
  *
  * One turn of the event loop: wait until a descriptor is ready or a time is
  * due, call the owner of each ready descriptor (fds.h), then step everything

@@ -8,8 +8,9 @@
  *
  * A recording during which a daemon was killed goes on if the stream still
  * records the same.  All of it on the disks is looked at before anything is
- * opened for writing; disks are read on the event loop's thread.  A disk that
- * hangs now counts as missing.
+ * opened for writing.  A disk that is known to hang counts as missing.  One that
+ * begins to hang just then holds a thread of its own, not the event loop: the
+ * order is refused for now, and may come again when the writers know the disk.
  *
  * A recording ends in the order in which data flow: the receivers let go of the
  * stream and close open blocks; the last block in flight reaches a disk; every
@@ -25,55 +26,162 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "base/worker.h"
 #include "daemon/sessions/report.h"
 #include "store/record/meta.h"
 #include "store/write/resume.h"
 #include "flow/memory/arena.h"
 
-/* The disks that answer, with their numbers in the disk set. */
-struct here {
-	struct disk disk[DISK_SET_MOST];
-	unsigned writer[DISK_SET_MOST];
+/* The event loop waits so long, in ns, for the disks of a recording that is to
+ * go on; 10 000 chunks are two megabytes to read. */
+#define LOOK_PATIENCE (3 * NS_SECOND)
+#define LOOK_END      NS_SECOND
+
+enum { LOOKS = 4 };
+
+/* Looks whose thread has not closed its disks yet: added to by the event loop,
+ * taken from by the thread.  Only a bound on threads that hang: relaxed. */
+static atomic_uint looks;
+
+/*
+ * A look at what the disks have of an interrupted recording.  Its thread owns
+ * all of it until the round has ended that reads the disks, and again from
+ * worker_stop() on: closing a file may hang too.
+ */
+struct look {
+	struct worker *worker;
+	const char *name; /* behind the struct */
 	struct disks disks;
+	unsigned number[DISK_SET_MOST]; /* of each disk in the disk set */
+	struct resume *resume;
+	struct fault fault;
+	int err;
+	bool looked, left;
 };
 
-static struct here *
-here_find(const struct disk_set *set)
+static void
+look_close(struct look *l)
 {
-	struct here *h = calloc(1, sizeof *h);
-
-	for (unsigned i = 0; h && i < set->n; i++) {
-		struct writer *w = disk_set_writer(set, i);
-		struct writer_facts f;
-		struct disk *disk = &h->disk[h->disks.n];
-
-		if (!w)
-			continue;
-		writer_facts(w, &f);
-		if (f.state == WRITER_HUNG)
-			continue;
-		/* the path is borrowed from the disk set */
-		*disk = set->disk[i].disk;
-		disk->fd = -1;
-		if (disk_open(disk))
-			continue;
-		h->writer[h->disks.n++] = i;
-	}
-	if (h)
-		h->disks.disk = h->disk;
-	return h;
+	resume_free(l->resume);
+	l->resume = NULL;
+	disks_clear(&l->disks);
+	if (!l->left)
+		atomic_fetch_sub_explicit(&looks, 1, memory_order_relaxed);
+	l->left = true;
 }
 
+/* Opens the disks, and leaves out those that cannot be opened. */
 static void
-here_free(struct here *h)
+look_open(struct look *l)
 {
-	for (unsigned i = 0; h && i < h->disks.n; i++)
-		disk_close(&h->disk[i]);
-	free(h);
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < l->disks.n; i++) {
+		struct disk *disk = &l->disks.disk[i];
+
+		if (disk_open(disk)) {
+			free(disk->path);
+			continue;
+		}
+		if (n < i)
+			l->disks.disk[n] = *disk;
+		l->number[n++] = l->number[i];
+	}
+	l->disks.n = n;
+}
+
+static int64_t
+look_round(void *arg)
+{
+	struct look *l = arg;
+
+	if (worker_stops(l->worker)) {
+		look_close(l);
+	} else if (!l->looked) {
+		look_open(l);
+		l->err = resume_look(&l->resume, &l->disks, l->name, &l->fault);
+		l->looked = true;
+	}
+	return WORKER_RESTS;
+}
+
+/* Ends a look.  If a disk holds its thread, that closes what is open when the
+ * disk answers, and nobody frees the struct. */
+static void
+look_end(struct look *l)
+{
+	if (worker_stop(l->worker, LOOK_END))
+		free(l);
+}
+
+static int
+look_start(struct look **look, const struct disk_set *set, const char *name,
+	   struct fault *fault)
+{
+	struct look *l = calloc(1, sizeof *l + strlen(name) + 1);
+	struct worker_args worker = { .name = "spate-resume",
+				      .round = look_round,
+				      .arg = l,
+				      .first = WORKER_RESTS,
+				      .finishes = true };
+	int err = l ? disk_set_copy(set, &l->disks, l->number) : -ENOMEM;
+
+	if (!err) {
+		l->name = strcpy((char *)(l + 1), name);
+		err = worker_start(&l->worker, &worker);
+	}
+	if (err) {
+		if (l)
+			disks_clear(&l->disks);
+		free(l);
+		return fault_set(fault, err, "no-memory",
+				 "cannot go on with %.80s: %s", name,
+				 strerror(-err));
+	}
+	atomic_fetch_add_explicit(&looks, 1, memory_order_relaxed);
+	*look = l;
+	return 0;
+}
+
+/* Looks what the disks have.  0: *look has to be ended; or as resume_look(), or
+ * -ETIMEDOUT: a disk does not answer. */
+static int
+look_take(struct look **look, const struct disk_set *set, const char *name,
+	  struct fault *fault)
+{
+	struct look *l = NULL;
+	int err = -ETIMEDOUT;
+
+	if (atomic_load_explicit(&looks, memory_order_relaxed) < LOOKS) {
+		err = look_start(&l, set, name, fault);
+		if (err)
+			return err;
+		err = -ETIMEDOUT;
+		if (worker_wait(l->worker, worker_poke(l->worker),
+				LOOK_PATIENCE)) {
+			err = l->err;
+			*fault = l->fault;
+		}
+	}
+	if (!err) {
+		*look = l;
+		return 0;
+	}
+	if (l)
+		look_end(l);
+	if (err == -ETIMEDOUT) {
+		fault_set(fault, err, "busy", "cannot go on with %.80s now",
+			  name);
+		fault_why(fault, "one of the disks does not answer");
+		fault_hint(fault, "try again: a disk that 'spate disks' shows "
+				  "as hung is not waited for");
+	}
+	return err;
 }
 
 static json_t *
@@ -149,20 +257,17 @@ output_resume(struct session *s, const struct resume *r,
 static int
 session_resume(struct session *s, struct output_args *args, struct fault *fault)
 {
-	struct here *h = here_find(s->host->disks);
-	struct resume *r = NULL;
-	int err = -ENOMEM;
+	struct look *l = NULL;
+	int err = look_take(&l, s->host->disks, s->name, fault);
 
-	if (h)
-		err = resume_look(&r, &h->disks, s->name, fault);
-	if (!err)
-		err = resume_fits(r, s->head, fault);
+	if (err)
+		return err;
+	err = resume_fits(l->resume, s->head, fault);
 	if (!err) {
-		args->resume_disk = h->writer;
-		err = output_resume(s, r, args);
+		args->resume_disk = l->number;
+		err = output_resume(s, l->resume, args);
 	}
-	resume_free(r);
-	here_free(h);
+	look_end(l);
 	return err;
 }
 

@@ -98,7 +98,7 @@ disk_make(struct transfers *all, struct transfer *t, struct source **source,
 	};
 
 	disks_clear(&t->disks);
-	if (disk_set_copy(&all->r->disks, &t->disks) < 0 ||
+	if (disk_set_copy(&all->r->disks, &t->disks, NULL) < 0 ||
 	    source_disk_make(source, &args) < 0)
 		return no_memory(fault);
 	return 0;
