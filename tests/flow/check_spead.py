@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Compares recorded SPEAD with what was sent, as spead2 reads both.
 
-    check_spead.py RECORDED SENT [--missing N] [--partial N]
+    check_spead.py RECORDED SENT... [--missing N] [--partial N]
 
-Every heap of RECORDED has to be one of SENT, item by item and byte by byte,
+RECORDED and SENT come in pairs, one for each port.  Every heap of RECORDED has to be one of SENT, item by item and byte by byte,
 and each of SENT has to be there once, but for N that are missing and N that
 came in part (those may differ only by being incomplete).  Prints a line for
-each fault; exits 0, 1 (faults) or 77 (spead2 is not installed).
+each fault, with the number of the pair; exits 0, 1 (faults) or 77 (spead2 is not installed).
 """
 import argparse
 import sys
@@ -57,16 +57,9 @@ def heaps(path):
     return found, partial, twice
 
 
-def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("recorded")
-    p.add_argument("sent")
-    p.add_argument("--missing", type=int, default=0)
-    p.add_argument("--partial", type=int, default=0)
-    a = p.parse_args()
-
-    got, partial, twice = heaps(a.recorded)
-    sent, _, _ = heaps(a.sent)
+def faults_of(a, recorded, sent):
+    got, partial, twice = heaps(recorded)
+    sent, _, _ = heaps(sent)
     faults = [f"heap {count} is there twice" for count in twice]
     for count, what in sorted(got.items()):
         if count not in sent:
@@ -83,9 +76,23 @@ def main():
                       f"{a.partial}: {sorted(partial)[:20]}")
     if not sent:
         faults.append("nothing was sent")
-    for fault in faults[:20]:
-        print(fault)
-    sys.exit(1 if faults else 0)
+    return faults
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("pairs", nargs="+", metavar="RECORDED SENT")
+    p.add_argument("--missing", type=int, default=0)
+    p.add_argument("--partial", type=int, default=0)
+    a = p.parse_args()
+    if len(a.pairs) % 2:
+        p.error("files come in pairs")
+    status = 0
+    for n, pair in enumerate(zip(a.pairs[::2], a.pairs[1::2])):
+        for fault in faults_of(a, *pair)[:20]:
+            print(f"{n}: {fault}")
+            status = 1
+    sys.exit(status)
 
 
 if __name__ == "__main__":

@@ -58,6 +58,10 @@ def look_at_samples(check, threads):
             f.seek(frame * per_frame)
             check.same_time(f"time of frame {n}", f.time, check.time(frame))
             check.same_samples(n, f.read(per_frame)[:, order.index(thread)])
+        f.seek(check.time(whole // 2))
+        check.same_time("time where it went by time", f.time,
+                        check.time(whole // 2))
+        check.same("samples from there", len(f.read(100)), 100)
 
 
 def look(check):

@@ -145,11 +145,14 @@ def is_fill(data):
 
 
 def run(kind, look):
-    """Runs look(check) with the arguments of the program; never returns."""
-    if len(sys.argv) != 3:
-        print(f"usage: {sys.argv[0]} FILE EXPECTED.json", file=sys.stderr)
+    """Runs look(check) for each pair of arguments; never returns."""
+    if len(sys.argv) < 3 or len(sys.argv) % 2 == 0:
+        print(f"usage: {sys.argv[0]} FILE EXPECTED.json...", file=sys.stderr)
         sys.exit(2)
-    with open(sys.argv[2], encoding="utf-8") as f:
-        check = Check(kind, sys.argv[1], json.load(f))
-    look(check)
-    sys.exit(check.finish())
+    status = 0
+    for path, expected in zip(sys.argv[1::2], sys.argv[2::2]):
+        with open(expected, encoding="utf-8") as f:
+            check = Check(kind, path, json.load(f))
+        look(check)
+        status |= check.finish()
+    sys.exit(status)

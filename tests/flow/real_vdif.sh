@@ -20,7 +20,7 @@ is_real()
 	conf_write "$(stream_text "format = \"vdif\"; prefix = $1;
 		payload = 5032; fill = \"invalid\"; $2")"
 	spated_start
-	take --format vdif --prefix "$1" --payload 5032 --packets 9000 \
+	take --format vdif --prefix "$1" --payload 5032 --packets 6000 \
 		--threads 2,0,3,1 --fps 700 --start 2026-11-20T09:59:59Z \
 		-o station=Ef --loss 0.01 --reorder 0.004 --dump "$work/ideal"
 	spate export "$taken" "$work/exported"

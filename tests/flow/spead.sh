@@ -60,12 +60,12 @@ spead_export()
 
 spead_is_true()
 {
-	local i
+	local i pairs=()
 
 	spead_export
 	for i in "${!exported[@]}"; do
-		"$python" "$top_srcdir/tests/flow/check_spead.py" \
-			"${exported[i]}" "$work/sent.$i" "$@" ||
-			fail "port $i is not as sent"
+		pairs+=("${exported[i]}" "$work/sent.$i")
 	done
+	"$python" "$top_srcdir/tests/flow/check_spead.py" "${pairs[@]}" "$@" ||
+		fail "what was recorded is not as sent (port: fault)"
 }
