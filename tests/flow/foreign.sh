@@ -20,13 +20,18 @@ spate()
 	"$SPATE" --disks "${disks[*]}" "$@"
 }
 
+# One process makes all of them.
+coproc maker { "$python" "$top_srcdir/tests/flow/foreign_make.py"; }
+maker_in=${maker[1]} maker_out=${maker[0]}
+
 make()
 {
-	local kind=$1 name=$2
+	local kind=$1 name=$2 answer
 	shift 2
 
-	"$python" "$top_srcdir/tests/flow/foreign_make.py" "$kind" "$name" \
-		"$work/$name.ideal" "${disks[@]}" "$@"
+	printf '%s\0' "$kind" "$name" "$work/$name.ideal" "${disks[@]}" "$@" '' \
+		>&"$maker_in"
+	read -r answer <&"$maker_out" || fail "$kind $name was not made"
 }
 
 is_so()

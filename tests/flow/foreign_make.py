@@ -2,14 +2,18 @@
 # SPDX-License-Identifier: MIT
 """Recordings as other programs make them, byte by byte.
 
-foreign_make.py KIND NAME IDEAL DISK... [OPTION]...
+Each recording is asked for on the standard input, and told when it is made:
 
+    KIND NAME IDEAL DISK... [OPTION]...
+
+with a zero byte behind each word, and two behind the last.
 KIND is jive5ab, streamer (VLBI-streamer), single (its one file for a disk),
 sg1 or sg2 (Mark6).  IDEAL gets what a reader is to get of the packets that are
 in them.
 """
 
 import argparse
+import functools
 import os
 import struct
 
@@ -48,8 +52,11 @@ def body(seed, length):
     return (word * (length // 4 + 1))[:length]
 
 
-def packets(a):
-    """(prefix, payload) of each."""
+@functools.lru_cache(2)
+def packets_of(*key):
+    """(prefix, payload) of each; one asks for the same again and again."""
+    a = argparse.Namespace(**dict(key))
+    made = []
     n = -1
     for i in range(a.packets):
         if a.format == "mark5b" and a.payload == 5008:
@@ -67,7 +74,13 @@ def packets(a):
             "le32@4": struct.pack("<II", 0, (0xFFFFFFF0 + n) & 0xFFFFFFFF),
             "none": b"",
         }[a.counter]
-        yield prefix, data
+        made.append((prefix, data))
+    return made
+
+
+def packets(a):
+    return packets_of(*((key, getattr(a, key)) for key in (
+        "packets", "format", "payload", "threads", "fps", "early", "counter")))
 
 
 def filler(a):
@@ -165,7 +178,7 @@ def sg(a, ideal):
         ideal.write(b"".join(data for _, data in block))
 
 
-def main():
+def make(words):
     p = argparse.ArgumentParser()
     p.add_argument("kind")
     p.add_argument("name")
@@ -188,10 +201,20 @@ def main():
                    help="packets that never came")
     p.add_argument("--fill", action="store_true",
                    help="in their place, as jive5ab does")
-    a = p.parse_intermixed_args()
+    a = p.parse_intermixed_args(words)
     with open(a.ideal, "wb") as ideal:
         {"jive5ab": chunks, "streamer": chunks, "single": single,
          "sg1": sg, "sg2": sg}[a.kind](a, ideal)
+
+
+def main():
+    words = b""
+    while more := os.read(0, 65536):
+        words += more
+        if words.endswith(b"\0\0"):
+            make([os.fsdecode(word) for word in words[:-2].split(b"\0")])
+            print("made", flush=True)
+            words = b""
 
 
 main()
