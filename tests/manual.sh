@@ -9,6 +9,7 @@
 #   examples send a recording to an inbox, on port 2631, and a stream to 2630
 #   README.md has at most 200 lines
 #   links lead to a page that is there, and is distributed, and to a heading of it
+#   files that the README.md of a room names are there, seen from its folder
 #   the glossary has at most 40 words
 
 set -euo pipefail
@@ -96,6 +97,12 @@ for page in *.md docs/*.md; do
 		[[ $link != *'#'* ]] || headings "$to" | grep -qxF "${link#*#}" ||
 			fault "$page: there is no heading $link"
 	done < <(grep -oE '\]\([^):]+\)' "$page" | sed 's/^](//; s/)$//')
+done
+
+for page in $(find src plugins fuse tests -name README.md); do
+	for named in $(grep -oE '`[a-z0-9_./-]+\.[ch]`' "$page" | tr -d '\`'); do
+		[ -e "${page%/*}/$named" ] || fault "$page: there is no $named"
+	done
 done
 
 [ "$faults" -eq 0 ]
