@@ -12,7 +12,7 @@ static const struct write_ops nothing = FAKE_WRITE_OPS("none", WRITE_NOTHING);
 
 static struct disk_bench bench;
 static struct disk_plugins plugins;
-static struct disk_recording *leaf;
+static struct disk_recording *rec;
 
 static void
 open_with(const struct write_ops *ops, struct fake_whim *whim)
@@ -23,7 +23,7 @@ open_with(const struct write_ops *ops, struct fake_whim *whim)
 	way = (struct write_plugin){ ops, whim };
 	disk_bench_open(&bench, SLOTS, SLOT, BLOCKS);
 	ck_assert_int_eq(
-	    disk_recording_open(&leaf, &bench.disk[0], bench.output, NULL), 0);
+	    disk_recording_open(&rec, &bench.disk[0], bench.output, NULL), 0);
 	disk_plugins_init(
 	    &plugins, &(struct disk_plugins_args){
 			  .disk = bench.disk[0].path, .plugin = &way, .n = 1 });
@@ -61,7 +61,7 @@ begin(struct chunk *c, uint64_t number, uint32_t used)
 	int err;
 
 	block_seal(b);
-	*c = (struct chunk){ .rec = leaf, .b = b };
+	*c = (struct chunk){ .rec = rec, .b = b };
 	err = chunk_begin(c, &plugins, &bench.disk[0]);
 	if (err)
 		block_drop(b);
@@ -80,7 +80,7 @@ chunk(uint64_t number, uint32_t used)
 static void
 close_all(void)
 {
-	ck_assert_int_eq(disk_recording_close(leaf, NULL, NULL), 0);
+	ck_assert_int_eq(disk_recording_close(rec, NULL, NULL), 0);
 	disk_plugins_finish(&plugins);
 	disk_bench_close(&bench);
 }

@@ -411,7 +411,7 @@ START_TEST(no_second_block_for_the_slow)
 }
 END_TEST
 
-SUITE("choice", equal_disks_take_turns, mixed_sizes_end_full_together,
+SUITE("disk_choice", equal_disks_take_turns, mixed_sizes_end_full_together,
       a_disk_that_comes_later_ends_with_the_others,
       what_was_missed_is_not_made_up_for, one_file_system_is_one_account,
       a_slow_disk_sits_on_the_bench, it_comes_back_when_it_is_fast_again,

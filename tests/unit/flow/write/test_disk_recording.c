@@ -10,27 +10,27 @@
 enum { SLOT = 64, SLOTS = 64, BLOCKS = 4 };
 
 static struct disk_bench bench;
-static struct disk_recording *leaf;
+static struct disk_recording *rec;
 
 static void
-open_leaf(void)
+rec_open(void)
 {
 	disk_bench_open(&bench, SLOTS, SLOT, BLOCKS);
 	ck_assert_int_eq(
-	    disk_recording_open(&leaf, &bench.disk[0], bench.output, NULL), 0);
+	    disk_recording_open(&rec, &bench.disk[0], bench.output, NULL), 0);
 }
 
 static void
-close_leaf(void)
+rec_close(void)
 {
-	ck_assert_int_eq(disk_recording_close(leaf, NULL, NULL), 0);
+	ck_assert_int_eq(disk_recording_close(rec, NULL, NULL), 0);
 	disk_bench_close(&bench);
 }
 
 static int
 chunk_fd(uint64_t number)
 {
-	int fd = folder_chunk(leaf->folder, number, 0, 0);
+	int fd = folder_chunk(rec->folder, number, 0, 0);
 
 	ck_assert_int_ge(fd, 0);
 	return fd;
@@ -55,8 +55,8 @@ add(uint64_t number, uint64_t gap, bool time, int fd)
 	b->filled = 8;
 	checksums_seal(b);
 	block_seal(b);
-	disk_recording_note(leaf, b);
-	disk_recording_add(leaf, b, fd);
+	disk_recording_note(rec, b);
+	disk_recording_add(rec, b, fd);
 	block_drop(b);
 }
 
@@ -77,17 +77,17 @@ START_TEST(only_a_round_names_chunks)
 {
 	struct index_record *record;
 
-	open_leaf();
-	ck_assert_int_eq(disk_recording_due(leaf), INT64_MAX);
-	ck_assert_int_eq(disk_recording_sync(leaf), 0);
+	rec_open();
+	ck_assert_int_eq(disk_recording_due(rec), INT64_MAX);
+	ck_assert_int_eq(disk_recording_sync(rec), 0);
 	for (uint64_t i = 0; i < 5; i++) {
 		add(2 * i + 1, i == 3 ? 64 : 0, false, chunk_fd(2 * i + 1));
 		ck_assert_int_eq(disk_bench_size(&bench, 0, "index"), 0);
 	}
-	ck_assert_int_lt(disk_recording_due(leaf), INT64_MAX);
-	ck_assert_int_eq(disk_recording_sync(leaf), 0);
+	ck_assert_int_lt(disk_recording_due(rec), INT64_MAX);
+	ck_assert_int_eq(disk_recording_sync(rec), 0);
 	ck_assert_int_eq(disk_bench_size(&bench, 0, "index"), 6 * INDEX_BYTES);
-	ck_assert_int_eq(disk_recording_due(leaf), INT64_MAX);
+	ck_assert_int_eq(disk_recording_due(rec), INT64_MAX);
 	ck_assert_uint_eq(records_read(&record), 6);
 	ck_assert_uint_eq(record[2].number, 5);
 	ck_assert_uint_eq(record[3].kind, INDEX_GAP);
@@ -99,7 +99,7 @@ START_TEST(only_a_round_names_chunks)
 	ck_assert_uint_eq(record[4].missing, 2);
 	ck_assert_uint_eq(record[4].bytes, 10 * SLOT);
 	free(record);
-	close_leaf();
+	rec_close();
 }
 END_TEST
 
@@ -110,12 +110,12 @@ START_TEST(sums_are_there_before_the_index_says_so)
 	uint8_t data[10 * SLOT];
 	int fd;
 
-	open_leaf();
+	rec_open();
 	add(3, 64, false, chunk_fd(3));
 	fd = open(disk_bench_file(&bench, 0, "sums"), O_RDONLY);
 	ck_assert_int_eq(sums_read(fd, &sums), 0);
 	close(fd);
-	ck_assert_int_eq(disk_recording_sync(leaf), 0);
+	ck_assert_int_eq(disk_recording_sync(rec), 0);
 	ck_assert_uint_eq(records_read(&record), 2);
 	noise_fill(3, 0, data, sizeof data);
 	ck_assert_uint_eq(record[0].flags & INDEX_SUMMED, 0);
@@ -126,7 +126,7 @@ START_TEST(sums_are_there_before_the_index_says_so)
 	ck_assert_uint_eq(sums.sums[0].crc, record[1].crc);
 	sums_clear(&sums);
 	free(record);
-	close_leaf();
+	rec_close();
 }
 END_TEST
 
@@ -150,22 +150,22 @@ START_TEST(chunks_are_announced)
 	struct format_shape shape;
 	struct block *b;
 
-	open_leaf();
+	rec_open();
 	b = disk_bench_block(&bench, 4, 10);
 	block_seal(b);
-	disk_recording_announce(leaf, b);
+	disk_recording_announce(rec, b);
 	ck_assert(!has_line("{\"chunk\":"));
 	shape = *bench.output->shape;
 	shape.store = HEAP_CUBE;
 	bench.output->shape = &shape;
-	disk_recording_announce(leaf, b);
+	disk_recording_announce(rec, b);
 	ck_assert(has_line("{\"run\":0,\"base\":"));
 	ck_assert(
 	    has_line("{\"chunk\":4,\"run\":0,\"first\":\"256\",\"bytes\":640,"
 		     "\"present\":10,\"missing\":0}"));
 	bench.output->shape = &bench.shape;
 	block_drop(b);
-	close_leaf();
+	rec_close();
 }
 END_TEST
 
@@ -174,10 +174,10 @@ START_TEST(times_of_arrival)
 {
 	struct index_record *record;
 
-	open_leaf();
+	rec_open();
 	add(0, 0, false, chunk_fd(0));
 	add(1, 0, false, chunk_fd(1));
-	ck_assert_int_eq(disk_recording_sync(leaf), 0);
+	ck_assert_int_eq(disk_recording_sync(rec), 0);
 	ck_assert_uint_eq(records_read(&record), 2);
 	for (int i = 0; i < 2; i++) {
 		ck_assert_int_eq(record[i].first_ns, 1000 + i);
@@ -185,7 +185,7 @@ START_TEST(times_of_arrival)
 		ck_assert_uint_eq(record[i].flags & INDEX_DATA_TIME, 0);
 	}
 	free(record);
-	close_leaf();
+	rec_close();
 }
 END_TEST
 
@@ -193,15 +193,15 @@ START_TEST(times_of_the_data)
 {
 	struct index_record *record;
 
-	open_leaf();
+	rec_open();
 	add(0, 0, true, chunk_fd(0));
-	ck_assert_int_eq(disk_recording_sync(leaf), 0);
+	ck_assert_int_eq(disk_recording_sync(rec), 0);
 	ck_assert_uint_eq(records_read(&record), 1);
 	ck_assert_int_eq(record[0].first_ns, 5000001000000);
 	ck_assert_int_eq(record[0].last_ns, 5000009000000);
 	ck_assert_uint_ne(record[0].flags & INDEX_DATA_TIME, 0);
 	free(record);
-	close_leaf();
+	rec_close();
 }
 END_TEST
 
@@ -210,16 +210,16 @@ START_TEST(a_full_round_is_due)
 {
 	struct index_record *record;
 
-	open_leaf();
+	rec_open();
 	for (uint64_t i = 0; i < DISK_RECORDING_ROUND; i++) {
-		ck_assert_int_ne(disk_recording_due(leaf), 0);
+		ck_assert_int_ne(disk_recording_due(rec), 0);
 		add(2 * i + 1, 64, false, chunk_fd(2 * i + 1));
 	}
-	ck_assert_int_eq(disk_recording_due(leaf), 0);
-	ck_assert_int_eq(disk_recording_sync(leaf), 0);
+	ck_assert_int_eq(disk_recording_due(rec), 0);
+	ck_assert_int_eq(disk_recording_sync(rec), 0);
 	ck_assert_uint_eq(records_read(&record), 2 * DISK_RECORDING_ROUND);
 	free(record);
-	close_leaf();
+	rec_close();
 }
 END_TEST
 
@@ -230,31 +230,31 @@ START_TEST(a_round_has_room_for_what_is_on_its_way)
 	const unsigned most = DISK_RECORDING_ROUND - 1 + WRITES_FILES;
 	struct index_record *record;
 
-	open_leaf();
+	rec_open();
 	for (uint64_t i = 0; i < most; i++) {
 		if (i == DISK_RECORDING_ROUND - 1)
-			ck_assert_int_ne(disk_recording_due(leaf), 0);
+			ck_assert_int_ne(disk_recording_due(rec), 0);
 		add(2 * i + 1, 64, false, chunk_fd(2 * i + 1));
 	}
-	ck_assert_uint_eq(leaf->fds, most);
-	ck_assert_uint_eq(leaf->records, 2 * most);
-	ck_assert_int_eq(disk_recording_due(leaf), 0);
-	ck_assert_int_eq(disk_recording_sync(leaf), 0);
+	ck_assert_uint_eq(rec->fds, most);
+	ck_assert_uint_eq(rec->records, 2 * most);
+	ck_assert_int_eq(disk_recording_due(rec), 0);
+	ck_assert_int_eq(disk_recording_sync(rec), 0);
 	ck_assert_uint_eq(records_read(&record), 2 * most);
 	free(record);
-	close_leaf();
+	rec_close();
 }
 END_TEST
 
 START_TEST(blocks_are_due_at_once_or_by_time)
 {
-	open_leaf();
+	rec_open();
 	bench.output->durable = 0;
 	add(0, 0, false, chunk_fd(0));
-	ck_assert_int_eq(disk_recording_due(leaf), leaf->since);
+	ck_assert_int_eq(disk_recording_due(rec), rec->since);
 	bench.output->durable = 5000000000;
-	ck_assert_int_eq(disk_recording_due(leaf), leaf->since + 5000000000);
-	close_leaf();
+	ck_assert_int_eq(disk_recording_due(rec), rec->since + 5000000000);
+	rec_close();
 }
 END_TEST
 
@@ -264,7 +264,7 @@ START_TEST(a_failed_round_is_counted)
 {
 	int pipes[2];
 
-	open_leaf();
+	rec_open();
 	ck_assert_int_eq(pipe(pipes), 0);
 	for (uint64_t i = 0; i < 3; i++) {
 		struct block *b = disk_bench_block(&bench, i, 8);
@@ -279,7 +279,7 @@ START_TEST(a_failed_round_is_counted)
 	add(0, 0, false, chunk_fd(0));
 	add(1, 0, false, pipes[1]); /* fdatasync of a pipe fails */
 	add(2, 0, false, chunk_fd(2));
-	ck_assert_int_eq(disk_recording_sync(leaf), -EINVAL);
+	ck_assert_int_eq(disk_recording_sync(rec), -EINVAL);
 	ck_assert_int_eq(disk_bench_size(&bench, 0, "index"), 0);
 	ck_assert_uint_eq(bench.output->packets, 0);
 	ck_assert_uint_eq(bench.output->bytes, 0);
@@ -289,14 +289,14 @@ START_TEST(a_failed_round_is_counted)
 	ck_assert_uint_eq(bench.output->records, 0);
 	ck_assert_uint_eq(bench.output->run[0].packets, 0);
 	close(pipes[0]);
-	close_leaf();
+	rec_close();
 }
 END_TEST
 
 /* Of a folder that was removed nobody need ask. */
 START_TEST(what_is_removed_is_not_at_risk)
 {
-	open_leaf();
+	rec_open();
 	add(0, 0, false, chunk_fd(0));
 	ck_assert_int_eq(unlink(disk_bench_file(&bench, 0, "00000000")), 0);
 	ck_assert_int_eq(unlink(disk_bench_file(&bench, 0, "index")), 0);
@@ -304,10 +304,10 @@ START_TEST(what_is_removed_is_not_at_risk)
 	ck_assert_int_eq(unlink(disk_bench_file(&bench, 0, "sums")), 0);
 	ck_assert_int_eq(unlinkat(bench.disk[0].fd, bench_name, AT_REMOVEDIR),
 			 0);
-	ck_assert_int_eq(disk_recording_sync(leaf), -ENOENT);
+	ck_assert_int_eq(disk_recording_sync(rec), -ENOENT);
 	ck_assert_uint_eq(bench.output->lost_packets, 8);
 	ck_assert_uint_eq(bench.output->risk_packets, 0);
-	close_leaf();
+	rec_close();
 }
 END_TEST
 
@@ -317,9 +317,9 @@ START_TEST(an_end_is_the_last_record)
 	struct index_record *record;
 	json_t *tail = json_pack("{s:i}", "end", 1);
 
-	open_leaf();
+	rec_open();
 	add(0, 0, false, chunk_fd(0));
-	ck_assert_int_eq(disk_recording_close(leaf, &end, tail), 0);
+	ck_assert_int_eq(disk_recording_close(rec, &end, tail), 0);
 	ck_assert_uint_eq(records_read(&record), 2);
 	ck_assert_uint_eq(record[1].kind, INDEX_END);
 	free(record);
@@ -332,16 +332,16 @@ START_TEST(a_taken_name_is_refused)
 {
 	struct disk_recording *other;
 
-	open_leaf();
+	rec_open();
 	ck_assert_int_eq(
 	    disk_recording_open(&other, &bench.disk[0], bench.output, NULL),
 	    -EBUSY);
 	ck_assert_uint_eq(bench.output->folders, 1);
-	close_leaf();
+	rec_close();
 }
 END_TEST
 
-SUITE("leaf", only_a_round_names_chunks,
+SUITE("disk_recording", only_a_round_names_chunks,
       sums_are_there_before_the_index_says_so, chunks_are_announced,
       times_of_arrival, times_of_the_data, a_full_round_is_due,
       a_round_has_room_for_what_is_on_its_way,

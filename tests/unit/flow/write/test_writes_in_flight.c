@@ -24,7 +24,7 @@ static const struct write_ops single = {
 };
 
 static struct fake_whim whim;
-static struct writes_in_flight flight;
+static struct writes_in_flight writes;
 static struct file_write job[WRITES_FILES];
 static uint8_t *data[WRITES_FILES];
 
@@ -36,7 +36,7 @@ open_with(const struct write_ops *with, struct fake_whim w)
 
 	whim = w;
 	ck_assert_int_eq(with->open(&state, &args), 0);
-	writes_init(&flight, with, state, 1, NULL);
+	writes_init(&writes, with, state, 1, NULL);
 	for (unsigned i = 0; i < WRITES_FILES; i++) {
 		data[i] = malloc(BYTES);
 		noise_fill(i, 0, data[i], BYTES);
@@ -50,15 +50,15 @@ open_with(const struct write_ops *with, struct fake_whim w)
 static void
 close_all(void)
 {
-	ck_assert_uint_eq(flight.files, 0);
-	ck_assert_uint_eq(flight.queued, 0);
-	ck_assert_uint_eq(flight.idles, WRITES_REQUESTS);
+	ck_assert_uint_eq(writes.files, 0);
+	ck_assert_uint_eq(writes.queued, 0);
+	ck_assert_uint_eq(writes.idles, WRITES_REQUESTS);
 	for (unsigned i = 0; i < WRITES_FILES; i++) {
 		close(job[i].fd);
 		free(data[i]);
 	}
-	flight.state->fd = -1;
-	flight.ops->close(flight.state);
+	writes.state->fd = -1;
+	writes.ops->close(writes.state);
 }
 
 static struct file_write *
@@ -66,8 +66,8 @@ next_done(void)
 {
 	struct file_write *done;
 
-	while (writes_push(&flight), !(done = writes_done(&flight)))
-		writes_wait(&flight);
+	while (writes_push(&writes), !(done = writes_done(&writes)))
+		writes_wait(&writes);
 	return done;
 }
 
@@ -86,10 +86,10 @@ static void
 both(const struct write_ops *with, struct fake_whim w)
 {
 	open_with(with, w);
-	writes_add(&flight, &job[0]);
-	writes_add(&flight, &job[1]);
+	writes_add(&writes, &job[0]);
+	writes_add(&writes, &job[1]);
 	ck_assert_ptr_ne(next_done(), next_done());
-	ck_assert_ptr_null(writes_done(&flight));
+	ck_assert_ptr_null(writes_done(&writes));
 	check(&job[0]);
 	check(&job[1]);
 	close_all();
@@ -111,18 +111,18 @@ END_TEST
 START_TEST(hungry_in_time)
 {
 	open_with(&ops, (struct fake_whim){ .depth = FAKE_QUEUE });
-	ck_assert(writes_hungry(&flight));
-	writes_add(&flight, &job[0]);
-	ck_assert(!writes_hungry(&flight));
-	writes_push(&flight);
-	ck_assert(writes_hungry(&flight));
-	writes_add(&flight, &job[1]);
-	ck_assert(!writes_hungry(&flight));
+	ck_assert(writes_hungry(&writes));
+	writes_add(&writes, &job[0]);
+	ck_assert(!writes_hungry(&writes));
+	writes_push(&writes);
+	ck_assert(writes_hungry(&writes));
+	writes_add(&writes, &job[1]);
+	ck_assert(!writes_hungry(&writes));
 	next_done();
 	next_done();
 	close_all();
 	open_with(&single, (struct fake_whim){ .most = 0 });
-	ck_assert(!writes_hungry(&flight)); /* nothing to gain */
+	ck_assert(!writes_hungry(&writes)); /* nothing to gain */
 	close_all();
 }
 END_TEST
@@ -134,8 +134,8 @@ START_TEST(an_error_is_one_jobs_own)
 
 		open_with(&ops, (struct fake_whim){
 				    .depth = 4, .fail_at = n, .fail = -EIO });
-		writes_add(&flight, &job[0]);
-		writes_add(&flight, &job[1]);
+		writes_add(&writes, &job[0]);
+		writes_add(&writes, &job[1]);
 		for (unsigned i = 0; i < WRITES_FILES; i++) {
 			struct file_write *done = next_done();
 
@@ -162,8 +162,8 @@ START_TEST(no_more_of_what_is_away)
 		atomic_store(&away, true);
 		open_with(w.depth ? &ops : &single, w);
 		job[0].away = &away;
-		writes_add(&flight, &job[0]);
-		writes_add(&flight, &job[1]);
+		writes_add(&writes, &job[0]);
+		writes_add(&writes, &job[1]);
 		done[0] = next_done();
 		done[1] = next_done();
 		ck_assert_ptr_ne(done[0], done[1]);
@@ -174,5 +174,5 @@ START_TEST(no_more_of_what_is_away)
 }
 END_TEST
 
-SUITE("flight", both_arrive, hungry_in_time, an_error_is_one_jobs_own,
+SUITE("writes_in_flight", both_arrive, hungry_in_time, an_error_is_one_jobs_own,
       no_more_of_what_is_away)

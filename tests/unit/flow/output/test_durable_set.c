@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers that are settled in nearly any order, against a plain array. */
+/* Numbers that become durable in nearly any order, against a plain array. */
 #include "flow/output/durable_set.h"
 
 #include "lib/dice.h"
@@ -77,4 +77,4 @@ START_TEST(lost_ones)
 }
 END_TEST
 
-SUITE("settled", lost_ones, as_an_array, nobody_takes_all_memory)
+SUITE("durable_set", lost_ones, as_an_array, nobody_takes_all_memory)
