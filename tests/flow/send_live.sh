@@ -29,7 +29,7 @@ gen_end()
 # ---- only with --follow -------------------------------------------------
 
 spate record live --stream s >/dev/null
-gen_begin 30000
+gen_begin 10000
 refused "with --follow it is sent" spate send live --to null://
 refused "it is being recorded" spate send live --to null:// --range ..2030-01-01T00:00:00Z
 first=$(send_id live --follow --to null://)
@@ -65,7 +65,7 @@ spate record sent --stream s --send "tcp://127.0.0.1:$sink_port" >/dev/null
 id=$(spate sends --json | jq .id)
 away=$(send_id sent --follow --to "tcp://127.0.0.1:$((sink_port - 1))" --plain)
 stuck=$(send_id sent --follow --to "tcp://127.0.0.1:$sink_port" --plain)
-gen_begin 30000
+gen_begin 20000
 wait_for 20 is_moving "$stuck"
 gen_end sent
 same "the one that is away" "$(sends "$away" .packets)" 0

@@ -30,7 +30,7 @@ kind()
 {
 	local name=$1 how reads lags
 
-	conf_write "$(stream_text "$2" 'blocks = 20;')"
+	conf_write "$(stream_text "$2" 'blocks = 8;')"
 	shift 2
 	spated_start
 	spate record "$name" --stream s >/dev/null
@@ -54,9 +54,9 @@ kind()
 }
 
 kind rows 'format = "spead";' \
-	--format spead --heaps 60 --heap-bytes 300000 --packet 1472
+	--format spead --heaps 40 --heap-bytes 300000 --packet 1472
 kind cube 'format = "spead"; store = "cube"; item = 0x600A; payload = 70001;' \
-	--format spead --heaps 200 --heap-bytes 70001 --packet 1472 \
+	--format spead --heaps 160 --heap-bytes 70001 --packet 1472 \
 	--loss 0.01 --reorder 0.01
 kind vdif 'format = "vdif"; prefix = 8; payload = 8032;' \
-	--format vdif --prefix 8 --packets 4000 --loss 0.02 --reorder 0.01
+	--format vdif --prefix 8 --packets 1500 --loss 0.02 --reorder 0.01

@@ -53,13 +53,13 @@ sent()
 
 	spate record "$name" --stream t >/dev/null
 	spate record "beside$name" --stream s >/dev/null
-	gen "${sent_packets[@]}" --packets 20000 --rate 50Mbps &
+	gen "${sent_packets[@]}" --packets 8000 --rate 50Mbps &
 	gen=$!
 	at_end "kill $gen 2>/dev/null"
 	spate send a --to "tcp://127.0.0.1:$way_port" --wait --json "$@" \
 		>"$work/out"
 	wait $gen
-	settle "beside$name" 20000
+	settle "beside$name" 8000
 	spate stop "$name" >/dev/null
 	spate stop "beside$name" >/dev/null
 	recorded_whole "beside$name"
