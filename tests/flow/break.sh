@@ -15,6 +15,13 @@
 #   disks_agree NAME      the disks tell the same as the daemon
 #   exported NAME FILE    and verify finds nothing, and the export is that file
 #   drop NAME KIND        how many packets were dropped as that
+#   of_disk DISK KEY      of what `spate disks` says of that path, as .state; a
+#                         DISK without a slash is below $mnt
+#   state_of DISK         its state; nothing where there is no such disk
+#   has_state DISK STATE...
+#                         for wait_for: is it one of these?
+#   chunks_of NAME DISK   how many chunks that disk got of the recording
+#   no_copies NAME        fails where two disks have the same chunk
 #   in_namespace          runs the test again in mount points of its own
 
 # shellcheck source=tests/flow/functions.sh
@@ -113,6 +120,36 @@ exported()
 drop()
 {
 	info "$1" ".drops.$2"
+}
+
+of_disk()
+{
+	local path=$1
+
+	[[ $path == */* ]] || path=$mnt/$path
+	spate disks --json | jq -r --arg path "$path" \
+		"select(.path == \$path) | $2"
+}
+
+state_of()
+{
+	of_disk "$1" .state
+}
+
+has_state()
+{
+	[[ " ${*:2} " == *" $(state_of "$1") "* ]]
+}
+
+chunks_of()
+{
+	info "$1" "[.disks[] | select(.path == \"$2\") | .chunks] | add // 0"
+}
+
+no_copies()
+{
+	[ -z "$(find "${disks[@]}" -name "$1.[0-9]*" -printf '%f\n' | sort |
+		uniq -d)" ]
 }
 
 in_namespace()

@@ -21,25 +21,10 @@ disks=("$mnt/good" "$mnt/ext" "$mnt/xfs")
 settings+=('durable = "1s";')
 conf_write "$(raw_stream)"
 
-state_of()
+# NAME DISK: some of it is durable there.
+is_indexed()
 {
-	spate disks --json | jq -rs --arg path "$1" \
-		'map(.disks // [.])[] | .[] | select(.path == $path) | .state'
-}
-
-has_state()
-{
-	[ "$(state_of "$1")" = "$2" ]
-}
-
-works()
-{
-	[[ $(state_of "$1") == @(idle|writing) ]]
-}
-
-chunks_of()
-{
-	info "$1" ".disks[] | select(.path == \"$2\") | .chunks"
+	[ -s "$2/$1/$1.index" ]
 }
 
 # Until it has written more of the recording.
@@ -70,12 +55,6 @@ fails()
 	fail "$1 is still $(state_of "$1")"
 }
 
-no_copies()
-{
-	[ -z "$(find "${disks[@]}" -name "$1.[0-9]*" -printf '%f\n' |
-		sort | uniq -d)" ]
-}
-
 # Nothing was lost but what nobody can know of.
 accounted()
 {
@@ -88,14 +67,15 @@ accounted()
 }
 
 spated_start
-wait_for 10 works "$mnt/ext"
-wait_for 10 works "$mnt/xfs"
+wait_for 10 has_state "$mnt/ext" idle writing
+wait_for 10 has_state "$mnt/xfs" idle writing
 
 begin back
 at=0
 sent_to back "$mnt/ext"
 sent_to back "$mnt/xfs"
-sleep 1.5	# a round: what is there now is durable
+wait_for 20 is_indexed back "$mnt/ext"
+wait_for 20 is_indexed back "$mnt/xfs"
 disk_fail ext
 fails "$mnt/ext"
 disk_shutdown xfs
@@ -106,8 +86,8 @@ sent_to back "$mnt/good"
 disk_again ext
 disk_again xfs
 spate disks >/dev/null
-wait_for 60 works "$mnt/ext"
-wait_for 60 works "$mnt/xfs"
+wait_for 60 has_state "$mnt/ext" idle writing
+wait_for 60 has_state "$mnt/xfs" idle writing
 sent_to back "$mnt/ext"
 sent_to back "$mnt/xfs"
 end back
@@ -132,7 +112,8 @@ begin none
 at=0
 sent_to none "$mnt/ext"
 sent_to none "$mnt/xfs"
-sleep 1.5
+wait_for 20 is_indexed none "$mnt/ext"
+wait_for 20 is_indexed none "$mnt/xfs"
 durable=$(info_disks none | jq .packets)
 [ "$durable" -gt 0 ] || fail "nothing was durable"
 disk_fail ext

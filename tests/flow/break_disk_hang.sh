@@ -15,27 +15,6 @@ settings+=('writer = "slow";' "slow_disk = \"${disks[1]}/\";"
 	"slow_hang = \"$work/hang\";" 'slow_queue = 8;')
 conf_write "$(raw_stream)"
 
-state_of()
-{
-	spate disks --json | jq -rs --arg path "$1" \
-		'map(.disks // [.])[] | .[] | select(.path == $path) | .state'
-}
-
-has_state()
-{
-	[ "$(state_of "$1")" = "$2" ]
-}
-
-copies()
-{
-	find "${disks[@]}" -name "$1.[0-9]*" -printf '%f\n' | sort | uniq -d
-}
-
-no_copies()
-{
-	[ -z "$(copies "$1")" ]
-}
-
 spated_start
 wait_for 10 has_state "${disks[1]}" idle
 

@@ -20,17 +20,6 @@ disk_mount xfs 320M xfs
 at_end "xfs_freeze -u '$mnt/xfs' 2>/dev/null"
 settings+=('durable = "end";')
 
-state_of()
-{
-	spate disks --json | jq -rs --arg path "$1" \
-		'map(.disks // [.])[] | .[] | select(.path == $path) | .state'
-}
-
-has_state()
-{
-	[ "$(state_of "$1")" = "$2" ]
-}
-
 written()
 {
 	[ "$(spate info "$1" --json | jq '[.disks[].bytes] | add')" -ge \

@@ -15,22 +15,6 @@ disk_mount disk1 64M ext4
 disks=("$mnt/disk0" "$mnt/disk1")
 conf_write "$(raw_stream)"
 
-state_of()
-{
-	spate disks --json | jq -rs --arg path "$1" \
-		'map(.disks // [.])[] | .[] | select(.path == $path) | .state'
-}
-
-has_state()
-{
-	[ "$(state_of "$1")" = "$2" ]
-}
-
-chunks_of()
-{
-	info room ".disks[] | select(.path == \"$1\") | .chunks"
-}
-
 more()
 {
 	send "good:$at:500"
@@ -52,15 +36,15 @@ full()
 	has_state "$mnt/disk1" full
 }
 wait_for 30 full
-had=$(chunks_of "$mnt/disk1")
+had=$(chunks_of room "$mnt/disk1")
 more
-same "chunks on the full disk" "$(chunks_of "$mnt/disk1")" "$had"
+same "chunks on the full disk" "$(chunks_of room "$mnt/disk1")" "$had"
 
 rm "$mnt/disk1/large"
 again()
 {
 	more
-	[ "$(chunks_of "$mnt/disk1")" -gt "$had" ]
+	[ "$(chunks_of room "$mnt/disk1")" -gt "$had" ]
 }
 wait_for 60 again
 end room

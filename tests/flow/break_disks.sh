@@ -13,17 +13,6 @@ rmdir "${disks[1]}" "${disks[3]}"
 settings+=('durable = "end";')	# so that all on a removed disk is lost
 conf_write "$(raw_stream)"
 
-state_of()
-{
-	spate disks --json | jq -rs --arg path "$1" \
-		'map(.disks // [.])[] | .[] | select(.path == $path) | .state'
-}
-
-has_state()
-{
-	[ "$(state_of "$1")" = "$2" ]
-}
-
 "$SPATED" -c "$conf" -n >"$work/check"
 grep -q "${disks[1]} .*not there" "$work/check" || fail "$(cat "$work/check")"
 spated_start

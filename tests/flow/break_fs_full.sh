@@ -17,25 +17,9 @@ disk_thin b 128M ext4 8M
 disk_mount c 320M xfs
 settings=('memory = "64M";' 'reserve = "1M";' 'durable = "200ms";')
 
-state_of()
-{
-	spate disks --json | jq -rs --arg path "$mnt/$1" \
-		'map(.disks // [.])[] | .[] | select(.path == $path) | .state'
-}
-
-has_state()
-{
-	[[ " ${*:2} " == *" $(state_of "$1") "* ]]
-}
-
-chunks_of()
+files_of()
 {
 	find "$mnt/$1/$2" -name "$2.0*" | wc -l
-}
-
-copies()
-{
-	find "$mnt" -name "$1.0*" -printf '%f\n' | sort | uniq -d
 }
 
 # To the last byte, reserve or not.
@@ -57,7 +41,7 @@ send_until()
 
 has_two()
 {
-	[ "$(chunks_of a room)" -ge $((before + 2)) ]
+	[ "$(files_of a room)" -ge $((before + 2)) ]
 }
 
 start()
@@ -75,7 +59,7 @@ begin room
 send_until true
 hog a
 send_until has_state a full failed
-before=$(chunks_of a room)
+before=$(files_of a room)
 rm "$mnt/a/hog"
 wait_for 30 has_state a idle writing
 send_until has_two
@@ -83,7 +67,7 @@ end room
 ideal "$work/ideal" good:0:$n
 same "lost of room" "$(info room '.packets_lost + .packets_at_risk')" 0
 same "drops of room" "$(info room '.drops | add')" 0
-same "chunks on two disks" "$(copies room)" ""
+no_copies room
 exported room "$work/ideal"
 spated_stop
 
@@ -100,7 +84,7 @@ risk=$(info thin .packets_at_risk)
 same "state of thin" "$(info thin .state)" complete
 same "lost of thin" "$(info thin .packets_lost)" "$risk"
 same "drops but those" "$(info thin '(.drops | add) - .drops.unwritten')" 0
-same "chunks on two disks" "$(copies thin)" ""
+no_copies thin
 "$SPATE" export thin "$work/exported" --quiet --disks "$(disks_list)" || true
 within "packets that are not there" 0 \
 	"$(differ "$work/exported" "$work/ideal" 1024)" "$risk"

@@ -20,17 +20,6 @@ conf_write "$(raw_stream)"
 spated_start
 disks=("$mnt/a" "$mnt/b")
 
-state_of()
-{
-	spate disks --json | jq -rs --arg path "$mnt/$1" \
-		'map(.disks // [.])[] | .[] | select(.path == $path) | .state'
-}
-
-has_state()
-{
-	[[ " ${*:2} " == *" $(state_of "$1") "* ]]
-}
-
 wait_for 10 has_state a idle
 wait_for 10 has_state b idle
 

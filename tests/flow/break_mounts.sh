@@ -38,17 +38,6 @@ conf_write "$(raw_stream)"
 spated_start
 disks=("$a" "$b" "$c" "$plain")
 
-state_of()
-{
-	spate disks --json | jq -rs --arg path "$1" \
-		'map(.disks // [.])[] | .[] | select(.path == $path) | .state'
-}
-
-has_state()
-{
-	[ "$(state_of "$1")" = "$2" ]
-}
-
 wait_for 10 has_state "$c" failed
 grep -q "$c: cannot write to it: Read-only" "$log"
 same "not mounted" "$(state_of "$work/mnt/d")" ""

@@ -25,25 +25,9 @@ conf_write "$(raw_stream)"
 spated_start
 disks=("$mnt"/disk{0,1,2} "$mnt/other/later" "$work/x")
 
-state_of()
-{
-	spate disks --json | jq -r --arg path "$1" \
-		'select(.path == $path) | .state'
-}
-
-has_state()
-{
-	[[ " ${*:2} " == *" $(state_of "$1") "* ]]
-}
-
 works()
 {
 	wait_for 20 has_state "$1" idle writing
-}
-
-chunks_on()
-{
-	info come "[.disks[] | select(.path == \"$1\") | .chunks] | add // 0"
 }
 
 n=0
@@ -58,10 +42,10 @@ grows()
 {
 	local before
 
-	before=$(chunks_on "$1")
+	before=$(chunks_of come "$1")
 	more
 	more
-	[ "$(chunks_on "$1")" -gt "$before" ] || fail "$1 gets nothing"
+	[ "$(chunks_of come "$1")" -gt "$before" ] || fail "$1 gets nothing"
 }
 
 # Something is mounted somewhere: that is looked at.
@@ -105,11 +89,11 @@ grows "$mnt/disk0"
 
 # Dropped and added, without being unmounted.
 spate disks drop "$mnt/disk1" --quiet
-at_drop=$(chunks_on "$mnt/disk1")
+at_drop=$(chunks_of come "$mnt/disk1")
 look_again
 more
 same "state of one that was dropped" "$(state_of "$mnt/disk1")" ""
-same "chunks of one that was dropped" "$(chunks_on "$mnt/disk1")" "$at_drop"
+same "chunks of one that was dropped" "$(chunks_of come "$mnt/disk1")" "$at_drop"
 spate disks add "$mnt/disk1/" --json >"$work/said"
 same "its path" "$(jq -r .path "$work/said")" "$mnt/disk1"
 same "found again" "$(jq -r .configured "$work/said")" true

@@ -14,12 +14,6 @@
 need_disks
 test_plugins
 
-disk_field()
-{
-	spate disks --json | jq -r --arg path "$1" \
-		"select(.path == \$path) | $2"
-}
-
 # ---- mixed sizes ---------------------------------------------------------
 
 disk_mount a 16M ext4
@@ -64,7 +58,7 @@ spate stop mixed >/dev/null
 same "state" "$(info mixed .state)" failed
 same "why" "$(info mixed .why)" "no disk is left"
 for i in a b c; do
-	same "state of $i" "$(disk_field "$mnt/$i" .state)" full
+	same "state of $i" "$(of_disk "$mnt/$i" .state)" full
 done
 grep -q "$mnt/a: cannot write a chunk: no space above the reserve" "$log"
 
@@ -117,11 +111,11 @@ send good:0:75000
 wait_for 30 came slow 75000
 is_slow()
 {
-	[ "$(disk_field "${disks[1]}" .state)" = slow ]
+	[ "$(of_disk "${disks[1]}" .state)" = slow ]
 }
 wait_for 20 is_slow
 # Not the last one, which may be the short one of the end.
-[ "$(disk_field "${disks[1]}" '.latency_p99_ms | round')" -ge 1000 ]
+[ "$(of_disk "${disks[1]}" '.latency_p99_ms | round')" -ge 1000 ]
 send good:75000:50000
 end slow
 tries=$(((SECONDS - begun) / 10 + 1)) # one every ten seconds

@@ -69,14 +69,14 @@ same "the name anew" "$(info a2 .packets)" 1500
 
 # What is recorded stays; beside it others go, and it loses nothing.
 spate record live --stream s
-gen "${sent[@]}" --packets 30000 --rate 100Mbps &
+gen "${sent[@]}" --packets 15000 --rate 100Mbps &
 sender=$!
 at_end 'kill $sender 2>/dev/null'
 refused "it is being recorded" spate rm live
 refused "it is being recorded" spate rm --force --yes 'li*'
 spate rm a2 >/dev/null
 wait $sender
-settle live 30000
+settle live 15000
 spate stop live >/dev/null
 same "packets that it lost" "$(info live .packets_lost)" 0
 spate verify live >/dev/null
@@ -114,7 +114,7 @@ spate rm c >/dev/null
 
 # Killed in the middle: what is left is no recording, and goes with the next.
 big=${disks[0]}/big/big
-for chunks in 20000 100000; do
+for chunks in 5000 20000 100000; do
 	take_one big
 	# Chunks that nobody indexed, for it to take a while.
 	(cd "${disks[0]}/big" && seq -f big.%08.0f 100 $chunks | xargs touch)
