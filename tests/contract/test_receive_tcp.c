@@ -4,6 +4,8 @@
  * told once, in order, in its pair, however the bytes are cut and however
  * little room there is; and what a peer that misbehaves costs.
  */
+#include <sys/resource.h>
+
 #include "contract/tcp_bench.h"
 #include "lib/dice.h"
 
@@ -271,6 +273,35 @@ START_TEST(strangers_are_refused)
 }
 END_TEST
 
+/* Without descriptors a connection waits, and the receiver does not run in
+ * circles meanwhile. */
+START_TEST(no_descriptor_is_left)
+{
+	struct pollfd p = { .events = POLLIN };
+	struct rlimit was, none;
+	int fd;
+
+	tcp_open(&b, "", 0, 100);
+	p.fd = b.ops->fd(b.state, 0);
+	fd = caller_heard(&b);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = (struct rlimit){ 3, was.rlim_max };
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ck_assert_uint_eq(take(&b, 0, 8, 8), 0);
+	ck_assert_ptr_nonnull(strstr(b.log, "could not be accepted"));
+	ck_assert_int_eq(poll(&p, 1, 0), 0);
+	pass(&b, 0.5);
+	ck_assert_int_eq(poll(&p, 1, 0), 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &was), 0);
+	pass(&b, 2);
+	ck_assert_int_eq(poll(&p, 1, 0), 1);
+	give(fd, stream, 100);
+	ck_assert_uint_eq(take(&b, 0, 8, 8), 1);
+	close(fd);
+	bench_close(&b);
+}
+END_TEST
+
 /* Its descriptor polls readable when there is something, and only then. */
 START_TEST(it_can_be_polled)
 {
@@ -369,5 +400,6 @@ END_TEST
 
 SUITE("receive_tcp", bytes_are_cut_into_packets, half_a_packet_is_told_as_such,
       the_sender_waits, one_at_a_time, one_after_the_other,
-      who_is_silent_is_cut_off, strangers_are_refused, it_can_be_polled,
-      options_that_cannot_be, addresses_that_cannot_be, a_port_that_is_taken)
+      who_is_silent_is_cut_off, strangers_are_refused, no_descriptor_is_left,
+      it_can_be_polled, options_that_cannot_be, addresses_that_cannot_be,
+      a_port_that_is_taken)

@@ -4,6 +4,11 @@
  * exists, because the largest window is agreed on with the first packet.  Left
  * alone, the kernel lets the buffer grow as the path needs it, which is better
  * than any number that fits all paths.
+ *
+ * A connection that the system cannot accept, as when no file descriptor is
+ * left, stays in the queue and keeps its listening socket readable.  So after
+ * such an error the sockets are not watched for REST: the receiver thread would
+ * wake up for nothing all the time.
  */
 #include "door.h"
 
@@ -32,6 +37,8 @@ enum {
 	ALIVE_EVERY = 5,
 	ALIVE_TRIES = 3,
 };
+
+#define REST NS_SECOND
 
 /* ---- opening --------------------------------------------------------- */
 
@@ -223,6 +230,18 @@ may_say(struct door *d)
 	return false;
 }
 
+/* Lets the set poll readable for connections that wait, or not. */
+static void
+listeners_watch(const struct door *d, bool on)
+{
+	for (unsigned i = 0; i < d->n; i++) {
+		struct epoll_event e = { .events = on ? EPOLLIN : 0,
+					 .data.fd = d->fd[i] };
+
+		epoll_ctl(d->set, EPOLL_CTL_MOD, d->fd[i], &e);
+	}
+}
+
 /*
  * Accepts from one listening socket.  Returns a descriptor, or -EAGAIN: no
  * connection is waiting.
@@ -239,17 +258,21 @@ accept_one(struct door *d, int fd, union endpoint *from)
 	} while (peer < 0 && (errno == ECONNABORTED || errno == EINTR));
 	if (peer >= 0)
 		return peer;
-	if (errno != EAGAIN && may_say(d))
+	if (errno == EAGAIN)
+		return -EAGAIN;
+	if (may_say(d))
 		d->host.log(d->host.ctx, LEVEL_WARN,
 			    "a connection could not be accepted: %s",
 			    strerror(errno));
+	d->rest = REST;
+	listeners_watch(d, false);
 	return -EAGAIN;
 }
 
 int
 door_accept(struct door *d, union endpoint *from)
 {
-	for (unsigned i = 0; i < d->n; i++) {
+	for (unsigned i = 0; i < d->n && !d->rest; i++) {
 		int fd;
 
 		while ((fd = accept_one(d, d->fd[i], from)) >= 0) {
@@ -275,8 +298,11 @@ door_refuse(struct door *d, int fd, const union endpoint *from, const char *why)
 }
 
 void
-door_tick(struct door *d)
+door_tick(struct door *d, int64_t ns)
 {
+	if (d->rest && d->rest <= ns)
+		listeners_watch(d, true);
+	d->rest = d->rest > ns ? d->rest - ns : 0;
 	if (d->unsaid)
 		d->host.log(d->host.ctx, LEVEL_WARN,
 			    "%u more connections are refused", d->unsaid);
@@ -396,14 +422,15 @@ packets_check(bool frames, const struct receive_args *args)
 
 /* The set of source 0 also holds the listening sockets. */
 static int
-door_watch(const struct peers *p)
+door_watch(struct peers *p)
 {
+	p->door.set = p->peer[0].set;
 	for (unsigned i = 0; i < p->door.n; i++) {
 		struct epoll_event e = { .events = EPOLLIN,
 					 .data.fd = p->door.fd[i] };
 
-		if (epoll_ctl(p->peer[0].set, EPOLL_CTL_ADD, p->door.fd[i],
-			      &e) < 0)
+		if (epoll_ctl(p->door.set, EPOLL_CTL_ADD, p->door.fd[i], &e) <
+		    0)
 			return -errno;
 	}
 	return 0;
@@ -547,7 +574,7 @@ tick(struct receive_state *state)
 		return;
 	p->ticked = now;
 	ns = ns < 0 ? 0 : ns > NS_SECOND ? NS_SECOND : ns;
-	door_tick(&p->door);
+	door_tick(&p->door, ns);
 	for (unsigned i = 0; i < p->n; i++) {
 		if (!peer_tick(&p->peer[i], ns, p->stall))
 			continue;

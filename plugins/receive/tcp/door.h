@@ -25,6 +25,9 @@ struct door {
 	struct address address[DOOR_LISTENERS];
 	int fd[DOOR_LISTENERS];
 	unsigned n;
+	int set; /* epoll set that holds the listening sockets; borrowed */
+	/* ns until connections are accepted again; 0: they are now */
+	int64_t rest;
 	unsigned says;	 /* refusals that may be logged before the next tick */
 	unsigned unsaid; /* refusals that were not logged since the last tick */
 };
@@ -62,9 +65,10 @@ void door_refuse(struct door *d, int fd, const union endpoint *from,
 
 /*
  * Allows SAYS more log lines and logs how many refusals were not logged, so
- * that a flood of strangers does not flood the log.  Called every tick (50 ms).
+ * that a flood of strangers does not flood the log.  Called every tick (50 ms):
+ * `ns` have passed since the last one.
  */
-void door_tick(struct door *d);
+void door_tick(struct door *d, int64_t ns);
 
 /*
  * A peer is the sender connected at one source.  Senders come and go, while the
