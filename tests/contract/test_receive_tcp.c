@@ -273,6 +273,44 @@ START_TEST(strangers_are_refused)
 }
 END_TEST
 
+/* Who connects and says nothing keeps nobody out, however many do. */
+START_TEST(the_silent_give_way)
+{
+	int fd[30], sender, later;
+
+	tcp_open(&b, "", 0, 100);
+	for (int i = 0; i < 30; i++) {
+		fd[i] = caller_heard(&b);
+		ck_assert_uint_eq(take(&b, 0, 8, 8), 0);
+		pass(&b, 0.1);
+	}
+	sender = caller_heard(&b);
+	take(&b, 0, 8, 8);
+	ck_assert(!is_cut(sender));
+	give(sender, stream, 150);
+	for (int i = 0; i < 10 && !take(&b, 0, 8, 8); i++)
+		;
+	ck_assert_uint_eq(b.batch.packets, 1);
+	ck_assert_mem_eq(b.batch.packet[0].payload, stream, 100);
+	ck_assert_ptr_nonnull(strstr(b.log, "is connected"));
+	/* It has sent something, and so it stays. */
+	later = caller_heard(&b);
+	give(later, stream, 100);
+	ck_assert_uint_eq(take(&b, 0, 8, 8), 0);
+	ck_assert(comes_cut(later));
+	for (int i = 0; i < 30; i++) {
+		ck_assert(comes_cut(fd[i]));
+		close(fd[i]);
+	}
+	give(sender, stream + 150, 50);
+	ck_assert_uint_eq(take(&b, 0, 8, 8), 1);
+	ck_assert_mem_eq(b.batch.packet[0].payload, stream + 100, 100);
+	close(sender);
+	close(later);
+	bench_close(&b);
+}
+END_TEST
+
 /* Without descriptors a connection waits, and the receiver does not run in
  * circles meanwhile. */
 START_TEST(no_descriptor_is_left)
@@ -400,6 +438,6 @@ END_TEST
 
 SUITE("receive_tcp", bytes_are_cut_into_packets, half_a_packet_is_told_as_such,
       the_sender_waits, one_at_a_time, one_after_the_other,
-      who_is_silent_is_cut_off, strangers_are_refused, no_descriptor_is_left,
-      it_can_be_polled, options_that_cannot_be, addresses_that_cannot_be,
-      a_port_that_is_taken)
+      who_is_silent_is_cut_off, strangers_are_refused, the_silent_give_way,
+      no_descriptor_is_left, it_can_be_polled, options_that_cannot_be,
+      addresses_that_cannot_be, a_port_that_is_taken)

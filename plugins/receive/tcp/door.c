@@ -348,6 +348,12 @@ peer_seat(struct peer *p, int fd, const union endpoint *from)
 }
 
 void
+peer_expect(struct peer *p, int fd)
+{
+	watch(p, fd);
+}
+
+void
 peer_leave(struct peer *p, enum log_level level, const char *why)
 {
 	if (why)

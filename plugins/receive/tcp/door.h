@@ -100,6 +100,10 @@ void peer_free(struct peer *p);
 /* Takes a connection's descriptor over, and closes it in peer_leave(). */
 void peer_seat(struct peer *p, int fd, const union endpoint *from);
 
+/* Lets the source's descriptor poll readable for a connection that waits to be
+ * seated, and is the caller's. */
+void peer_expect(struct peer *p, int fd);
+
 /* Closes the connection and logs `why`; NULL: no line. */
 void peer_leave(struct peer *p, enum log_level level, const char *why);
 

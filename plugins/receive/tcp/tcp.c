@@ -5,6 +5,11 @@
  * descriptor is an epoll set (door.h); the set of source 0 also holds the
  * listening sockets.
  *
+ * Plain bytes come from one sender at a time.  The first one that connects is
+ * it, but whoever connects and sends nothing is soon somebody else: while it has
+ * sent nothing, others that connect wait beside it, and the first that sends
+ * takes its place.
+ *
  * Plain bytes are cut into packets of prefix + payload bytes in the order of
  * arrival.  One read fills pair after pair.  The last packet of a read is
  * mostly not whole.  It cannot stay in its pair, which the plugin may use for
@@ -118,6 +123,13 @@ tcp_plan(const void *options, struct receive_plan *plan, char *why,
  * pairs.  No more is read than the core has room for, so that a full pool makes
  * the sender wait.
  */
+enum { NEWCOMERS = 8 };
+
+struct newcomer {
+	int fd;
+	union endpoint from;
+};
+
 struct plain_receiver {
 	struct door *door;
 	struct peer *peer;
@@ -125,12 +137,10 @@ struct plain_receiver {
 	/* first bytes of a packet that has come in part */
 	uint8_t *rest;
 	uint32_t rest_bytes;
-	/*
-	 * descriptor of a sender that came while the peer was connected; -1:
-	 * none
-	 */
-	int next;
-	union endpoint next_from;
+	uint64_t seated; /* bytes of the peer's source when it was seated */
+	/* those that came while the peer was connected, in that order */
+	struct newcomer next[NEWCOMERS];
+	unsigned nexts;
 	struct iovec iov[2 * RECEIVE_BATCH];
 };
 
@@ -141,8 +151,7 @@ plain_make(struct plain_receiver *p, struct door *door, struct peer *peer,
 	*p = (struct plain_receiver){ .door = door,
 				      .peer = peer,
 				      .prefix = args->prefix,
-				      .size = args->prefix + args->payload,
-				      .next = -1 };
+				      .size = args->prefix + args->payload };
 	p->rest = malloc(p->size);
 	return p->rest ? 0 : -ENOMEM;
 }
@@ -150,63 +159,137 @@ plain_make(struct plain_receiver *p, struct door *door, struct peer *peer,
 static void
 plain_free(struct plain_receiver *p)
 {
-	if (p->next >= 0)
-		close(p->next);
+	for (unsigned i = 0; i < p->nexts; i++)
+		close(p->next[i].fd);
 	free(p->rest);
 }
 
 /* ---- the connection ---------------------------------------------------- */
 
-static void
-next_seat(struct plain_receiver *p)
+/* What can be read of a connection: bytes, nothing yet, or its end. */
+enum news { NEWS_BYTES, NEWS_NONE, NEWS_END };
+
+static enum news
+news_of(int fd)
 {
-	peer_seat(p->peer, p->next, &p->next_from);
-	p->next = -1;
+	uint8_t byte;
+	ssize_t got = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	if (got > 0)
+		return NEWS_BYTES;
+	return got < 0 && errno == EAGAIN ? NEWS_NONE : NEWS_END;
+}
+
+/* Takes newcomer `i` out of those that wait. */
+static struct newcomer
+next_take(struct plain_receiver *p, unsigned i)
+{
+	struct newcomer one = p->next[i];
+
+	p->nexts--;
+	memmove(p->next + i, p->next + i + 1, (p->nexts - i) * sizeof *p->next);
+	return one;
+}
+
+static void
+next_refuse(struct plain_receiver *p, unsigned i, const char *why)
+{
+	struct newcomer one = next_take(p, i);
+
+	door_refuse(p->door, one.fd, &one.from, why);
+}
+
+static void
+next_seat(struct plain_receiver *p, unsigned i)
+{
+	struct newcomer one = next_take(p, i);
+
+	peer_seat(p->peer, one.fd, &one.from);
+	p->seated = p->peer->bytes;
 	p->peer->host->log(p->peer->host->ctx, LEVEL_INFO, "%s is connected",
 			   p->peer->name);
 }
 
-/*
- * Tells whether a sender is connected and nothing can be read, not even the end
- * of its connection.
- */
-static bool
-is_silent(const struct peer *peer)
+/* Accepts all that connect, unless all that wait have sent something.  If too
+ * many wait, the first that has sent nothing has to go. */
+static void
+next_accept(struct plain_receiver *p)
 {
-	uint8_t byte;
+	struct newcomer one;
+	unsigned i = 0;
 
-	return recv(peer->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
-	       errno == EAGAIN;
+	for (;;) {
+		while (p->nexts == NEWCOMERS && i < p->nexts &&
+		       news_of(p->next[i].fd) == NEWS_BYTES)
+			i++;
+		if (i == NEWCOMERS)
+			return;
+		one.fd = door_accept(p->door, &one.from);
+		if (one.fd < 0)
+			return;
+		if (p->nexts == NEWCOMERS)
+			next_refuse(p, i,
+				    "it has sent nothing, and others have "
+				    "connected");
+		peer_expect(p->peer, one.fd);
+		p->next[p->nexts++] = one;
+	}
+}
+
+/* The first newcomer that has sent something; else, unless `sent`, the first;
+ * -1: none.  Closes those that have gone without a byte. */
+static int
+next_find(struct plain_receiver *p, bool sent)
+{
+	unsigned i = 0;
+
+	while (i < p->nexts) {
+		enum news news = news_of(p->next[i].fd);
+
+		if (news == NEWS_BYTES)
+			return (int)i;
+		if (news == NEWS_END)
+			close(next_take(p, i).fd);
+		else
+			i++;
+	}
+	return p->nexts && !sent ? 0 : -1;
 }
 
 /*
  * Looks for another sender.  The end of the present connection may still be
  * unread; only when nothing is left to read are there really two senders, and
- * the second is refused.
+ * the second is refused, or takes the place of one that has sent nothing.
  */
 static void
 door_look(struct plain_receiver *p)
 {
-	if (p->next < 0)
-		p->next = door_accept(p->door, &p->next_from);
-	if (p->next < 0)
+	struct peer *peer = p->peer;
+	int i;
+
+	next_accept(p);
+	if (peer->fd >= 0 && (!p->nexts || news_of(peer->fd) != NEWS_NONE))
 		return;
-	if (p->peer->fd < 0) {
-		next_seat(p);
-	} else if (is_silent(p->peer)) {
-		door_refuse(p->door, p->next, &p->next_from,
-			    "another sender is connected, and bytes come from "
-			    "one at a time");
-		p->next = -1;
+	if (peer->fd >= 0 && peer->bytes != p->seated) {
+		while (p->nexts)
+			next_refuse(p, 0,
+				    "another sender is connected, and bytes "
+				    "come from one at a time");
+		return;
 	}
+	i = next_find(p, peer->fd >= 0);
+	if (i >= 0 && peer->fd >= 0)
+		peer_leave(peer, LEVEL_WARN,
+			   "gives way to another sender: it has sent nothing");
+	if (i >= 0)
+		next_seat(p, (unsigned)i);
 }
 
 static void
 plain_tick(struct plain_receiver *p)
 {
-	if (p->next < 0)
-		p->next = door_accept(p->door, &p->next_from);
-	if (p->next >= 0)
+	next_accept(p);
+	if (p->nexts)
 		peer_wake(p->peer, true);
 }
 
