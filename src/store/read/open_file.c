@@ -40,7 +40,7 @@ struct open_file {
 	struct open_file *next; /* open_recording::file */
 	uint64_t turn;		/* open_recording::turn at its last refresh */
 	unsigned refs;		/* the opener, and jobs */
-	bool busy;		/* a thread uses its view */
+	bool busy;		/* the recording's thread refreshes its view */
 	uint64_t bytes;		/* length of the view */
 	struct readahead readahead;
 	uint64_t
@@ -60,6 +60,8 @@ struct file_request {
 	bool live, row;
 	int64_t until; /* steady ns until which to wait for blocks that are not
 			  on disk yet; 0: not waited yet */
+	struct view_span span; /* span found last, */
+	uint64_t span_at;      /* offset of that span in the view */
 	uint64_t gone; /* number + 1 of the block that was tried again and did
 			  not come */
 	uint8_t *raw;  /* scratch for packets of which parts are wanted */
@@ -232,33 +234,6 @@ make_job(struct open_file *rd,
 	return j;
 }
 
-/* Waits until the view is free.  `own`: called by the recording's thread.
- * Under open_recording::lock.  Returns 0 or -ETIMEDOUT. */
-static int
-take_view(struct open_file *rd, bool own)
-{
-	struct open_recording *op = rd->op;
-	int64_t until = clock_steady() + op->set->patience;
-	struct timespec at = { until / NS_SECOND, until % NS_SECOND };
-	int err = 0;
-
-	while (!err && (rd->busy || (op->exchanging && !own)))
-		err = -pthread_cond_timedwait(&op->done, &op->lock, &at);
-	if (err)
-		return err;
-	rd->busy = true;
-	op->viewers += !own;
-	return 0;
-}
-
-static void
-put_view(struct open_file *rd, bool own)
-{
-	rd->busy = false;
-	rd->op->viewers -= !own;
-	pthread_cond_broadcast(&rd->op->done);
-}
-
 static int
 run_make(struct open_recording *op, struct open_recording_job *job)
 {
@@ -298,17 +273,16 @@ refresh_one(struct open_file *rd)
 	int err;
 
 	pthread_mutex_lock(&op->lock);
-	err = take_view(rd, true);
+	rd->busy = true;
 	pthread_mutex_unlock(&op->lock);
-	if (err)
-		return;
 	err = view_refresh(rd->view);
 	if (rd->filler && !err)
 		err = view_refresh(rd->filler);
 	pthread_mutex_lock(&op->lock);
 	if (!err)
 		rd->bytes = view_bytes(rd->view);
-	put_view(rd, true);
+	rd->busy = false;
+	pthread_cond_broadcast(&op->done);
 	pthread_mutex_unlock(&op->lock);
 }
 
@@ -347,18 +321,9 @@ static int
 run_find(struct open_recording *op, struct open_recording_job *job)
 {
 	struct file_job *j = (struct file_job *)job;
-	int err;
 
-	pthread_mutex_lock(&op->lock);
-	err = take_view(j->rd, true);
-	pthread_mutex_unlock(&op->lock);
-	if (err)
-		return err;
-	err = view_find(j->rd->view, j->offset, &j->span);
-	pthread_mutex_lock(&op->lock);
-	put_view(j->rd, true);
-	pthread_mutex_unlock(&op->lock);
-	return err;
+	(void)op;
+	return view_find(j->rd->view, j->offset, &j->span);
 }
 
 static int
@@ -377,55 +342,64 @@ find_by_thread(struct open_file *rd, uint64_t offset, struct view_span *s)
 	return err;
 }
 
+/* Finds a span in the view, which needs no disk.  The lock keeps the view and
+ * the recording as they are.  Under open_recording::lock. */
 static int
 find_here(struct open_file *rd, uint64_t offset, struct view_span *s)
 {
 	struct open_recording *op = rd->op;
-	int err;
+	int64_t until = clock_steady() + op->set->patience;
+	struct timespec at = { until / NS_SECOND, until % NS_SECOND };
+	int err = 0;
 
-	pthread_mutex_lock(&op->lock);
-	err = take_view(rd, false);
-	pthread_mutex_unlock(&op->lock);
-	if (err)
-		return err;
-	err = view_find(rd->view, offset, s);
-	pthread_mutex_lock(&op->lock);
-	put_view(rd, false);
-	pthread_mutex_unlock(&op->lock);
-	return err;
+	while (!err && (rd->busy || op->exchanging))
+		err = -pthread_cond_timedwait(&op->done, &op->lock, &at);
+	return err ? err : view_find(rd->view, offset, s);
 }
 
 static bool
-find_again(struct open_file *rd, uint64_t offset, struct view_span *s)
+is_in_span(uint64_t offset, const struct view_span *s, uint64_t at)
 {
-	bool found;
-
-	pthread_mutex_lock(&rd->op->lock);
-	found = offset >= rd->span_at && offset - rd->span_at < rd->span.bytes;
-	if (found) {
-		*s = rd->span;
-		view_pass(s, offset - rd->span_at);
-	}
-	pthread_mutex_unlock(&rd->op->lock);
-	return found;
+	return offset >= at && offset - at < s->bytes;
 }
 
-/* As view_find(); -ETIMEDOUT if a disk does not answer. */
-static int
-find_span(struct open_file *rd, uint64_t offset, struct view_span *s)
+/* Sets the request's span to the one that the file's last request used, if its
+ * offset is in it.  Under open_recording::lock. */
+static bool
+find_again(struct file_request *q)
 {
-	int err;
+	const struct open_file *rd = q->rd;
 
-	if (find_again(rd, offset, s))
-		return 0;
-	err = rd->by_thread ? find_by_thread(rd, offset, s)
-			    : find_here(rd, offset, s);
-	if (err)
+	if (!is_in_span(q->offset, &rd->span, rd->span_at))
+		return false;
+	q->span = rd->span;
+	q->span_at = rd->span_at;
+	return true;
+}
+
+/* As view_find(), for the request's offset; -ETIMEDOUT if a disk does not
+ * answer. */
+static int
+find_span(struct file_request *q, struct view_span *s)
+{
+	struct open_file *rd = q->rd;
+	int err = 0;
+
+	if (!is_in_span(q->offset, &q->span, q->span_at)) {
+		if (rd->by_thread)
+			err = find_by_thread(rd, q->offset, s);
+		pthread_mutex_lock(&rd->op->lock);
+		if (!rd->by_thread)
+			err = find_here(rd, q->offset, s);
+		if (!err) {
+			rd->span = q->span = *s;
+			rd->span_at = q->span_at = q->offset;
+		}
+		pthread_mutex_unlock(&rd->op->lock);
 		return err;
-	pthread_mutex_lock(&rd->op->lock);
-	rd->span = *s;
-	rd->span_at = offset;
-	pthread_mutex_unlock(&rd->op->lock);
+	}
+	*s = q->span;
+	view_pass(s, q->offset - q->span_at);
 	return 0;
 }
 
@@ -827,7 +801,7 @@ static int
 give(struct file_request *q)
 {
 	struct view_span s;
-	int err = find_span(q->rd, q->offset, &s);
+	int err = find_span(q, &s);
 	size_t bytes;
 
 	if (err == -EAGAIN && comes_soon(q, 0, err))
@@ -923,60 +897,81 @@ open_file_bytes(struct open_file *rd)
 
 /* ---- reading ------------------------------------------------------------- */
 
-/* Chooses the cursor of the request's stretch, and sets its read-ahead. */
-static void
+/* Chooses the cursor of the request's stretch.  Returns its read-ahead in bytes,
+ * or UINT64_MAX if that is as before.  Under open_recording::lock. */
+static uint64_t
 follow(struct file_request *q)
 {
 	struct open_file *rd = q->rd;
-	uint64_t ahead;
-	unsigned i;
-	bool news;
+	unsigned i = readahead_step(&rd->readahead, q->offset, q->left);
+	uint64_t ahead = readahead_bytes(&rd->readahead.stretch[i]);
 
-	pthread_mutex_lock(&rd->op->lock);
-	i = readahead_step(&rd->readahead, q->offset, q->left);
-	ahead = readahead_bytes(&rd->readahead.stretch[i]);
 	/* The parts of packets that the view leaves out are read, too. */
 	if (rd->span.step)
 		ahead = ahead / rd->span.take * rd->span.step;
-	news = ahead != rd->ahead[i];
-	rd->ahead[i] = ahead;
-	q->live = rd->op->facts.state == RECORDING_LIVE;
-	q->row = rd->op->facts.store == HEAP_ROW;
-	pthread_mutex_unlock(&rd->op->lock);
 	q->cursor = &rd->cursor[i];
-	if (news)
+	if (ahead == rd->ahead[i])
+		return UINT64_MAX;
+	rd->ahead[i] = ahead;
+	return ahead;
+}
+
+static bool
+is_beyond(const struct open_file *rd, uint64_t offset, size_t bytes)
+{
+	return rd->bytes < offset || rd->bytes - offset < bytes;
+}
+
+/*
+ * Sets how many of the bytes exist, the cursor, and the span if it is that of
+ * the last request.  A recording that grows is refreshed before some bytes are
+ * said not to exist.  A request for bytes in a buffer takes the recording's
+ * lock here and nowhere else, unless it begins another span.
+ */
+static void
+begin(struct file_request *q, size_t bytes)
+{
+	struct open_file *rd = q->rd;
+	struct open_recording *op = rd->op;
+	uint64_t ahead = UINT64_MAX;
+
+	pthread_mutex_lock(&op->lock);
+	if (is_beyond(rd, q->offset, bytes)) {
+		pthread_mutex_unlock(&op->lock);
+		/* On failure, what was seen before stays. */
+		open_recording_refresh(op, LOOK);
+		pthread_mutex_lock(&op->lock);
+	}
+	if (is_beyond(rd, q->offset, bytes))
+		bytes = rd->bytes > q->offset ? rd->bytes - q->offset : 0;
+	q->most = q->left = bytes;
+	if (bytes) {
+		ahead = follow(q);
+		find_again(q);
+		q->live = op->facts.state == RECORDING_LIVE;
+		q->row = op->facts.store == HEAP_ROW;
+	}
+	pthread_mutex_unlock(&op->lock);
+	if (ahead != UINT64_MAX)
 		reader_cursor_set_ahead(q->cursor, ahead);
 }
 
 static void
-count(struct file_request *q)
+add_to(atomic_uint_fast64_t *count, uint64_t bytes)
 {
-	struct open_recording_counts *c = &q->rd->op->counts;
-
-	pthread_mutex_lock(&q->rd->op->lock);
-	c->bytes += q->a->bytes;
-	c->live_bytes += q->counts.live_bytes;
-	c->unreadable_bytes += q->counts.unreadable_bytes;
-	c->filled_bytes += q->counts.filled_bytes;
-	pthread_mutex_unlock(&q->rd->op->lock);
+	if (bytes)
+		atomic_fetch_add_explicit(count, bytes, memory_order_relaxed);
 }
 
-/* Returns how many of these bytes exist; refreshes a recording that grows
- * before it says that some do not. */
-static size_t
-clip(struct open_file *rd, uint64_t offset, size_t bytes)
+static void
+count(const struct file_request *q)
 {
-	uint64_t end = open_file_bytes(rd);
+	struct open_recording_sums *sums = &q->rd->op->sums;
 
-	if (end < offset || end - offset < bytes) {
-		open_recording_refresh(rd->op,
-				       LOOK); /* on failure, what was seen
-						 before stays */
-		end = open_file_bytes(rd);
-	}
-	if (end <= offset)
-		return 0;
-	return end - offset < bytes ? (size_t)(end - offset) : bytes;
+	add_to(&sums->bytes, q->a->bytes);
+	add_to(&sums->live, q->counts.live_bytes);
+	add_to(&sums->unreadable, q->counts.unreadable_bytes);
+	add_to(&sums->filled, q->counts.filled_bytes);
 }
 
 int
@@ -994,10 +989,7 @@ open_file_read(struct open_file *rd, uint64_t offset, size_t bytes,
 	a->bytes = 0;
 	a->own = NULL;
 	a->passing = false;
-	q.most = q.left = clip(rd, offset, bytes);
-	if (!q.left)
-		return 0;
-	follow(&q);
+	begin(&q, bytes);
 	while (q.left && !err)
 		err = give(&q);
 	free(q.raw);

@@ -497,6 +497,12 @@ open_recording_facts(struct open_recording *op, struct open_recording_facts *f)
 	pthread_mutex_unlock(&op->lock);
 }
 
+static uint64_t
+count_of(atomic_uint_fast64_t *count)
+{
+	return atomic_load_explicit(count, memory_order_relaxed);
+}
+
 bool
 open_recording_counts(struct open_recordings *set, const char *name,
 		      struct open_recording_counts *c)
@@ -508,8 +514,13 @@ open_recording_counts(struct open_recordings *set, const char *name,
 	pthread_mutex_lock(&set->lock);
 	op = find(set, name);
 	if (op) {
+		*c = (struct open_recording_counts){
+			.bytes = count_of(&op->sums.bytes),
+			.live_bytes = count_of(&op->sums.live),
+			.unreadable_bytes = count_of(&op->sums.unreadable),
+			.filled_bytes = count_of(&op->sums.filled),
+		};
 		pthread_mutex_lock(&op->lock);
-		*c = op->counts;
 		r = op->reader;
 		pthread_mutex_unlock(&op->lock);
 	}

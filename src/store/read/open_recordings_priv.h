@@ -51,6 +51,12 @@ struct disk_lines {
 	unsigned lines;
 };
 
+/* The counts of a recording, added to by any thread.  Relaxed: they order
+ * nothing. */
+struct open_recording_sums {
+	atomic_uint_fast64_t bytes, live, unreadable, filled;
+};
+
 struct open_recording {
 	struct open_recordings *set;
 	char name[256];
@@ -79,9 +85,11 @@ struct open_recording {
 	bool linked;
 	int64_t idle_since; /* steady ns; 0: close it now */
 
+	struct open_recording_sums sums;
+
 	pthread_mutex_t lock;
-	pthread_cond_t done; /* signalled when a job is done, a viewer left or
-				a view is free */
+	pthread_cond_t done; /* signalled when a job is done, the last viewer
+				left or a view was refreshed */
 	pthread_cond_t work;
 	/* ---- under its lock */
 	unsigned refs; /* users, open files, and its thread */
@@ -92,7 +100,6 @@ struct open_recording {
 	bool exchanging;
 	struct open_file *file; /* list of its open files */
 	struct open_recording_facts facts;
-	struct open_recording_counts counts;
 	int64_t looked, cost; /* steady ns when the last refresh began; ns it
 				 took */
 	bool *told;	      /* by disk: trouble was logged */
