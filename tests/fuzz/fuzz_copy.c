@@ -145,7 +145,7 @@ piece_take(const struct wire_frame *f, const uint8_t *payload)
 		b = take();
 		if (!b)
 			return;
-		require(copy_blocks_lend(blocks, p.number, b));
+		require(!copy_blocks_lend(blocks, p.number, b));
 		err = copy_blocks_piece(blocks, &p, &why);
 	}
 	if (err)

@@ -477,25 +477,24 @@ copy_blocks_piece(struct copy_blocks *l, struct copy_piece *p, const char **why)
 	return err;
 }
 
-bool
+int
 copy_blocks_lend(struct copy_blocks *l, uint64_t number, struct block *b)
 {
 	struct block_entry *e;
-	bool lent;
+	int err = -EALREADY;
 
 	pthread_mutex_lock(&l->lock);
 	e = entry_find(l, number);
-	lent = e && e->is == IS_WANTED;
-	if (lent) {
+	if (e && e->is == IS_WANTED) {
 		e->piece = calloc(pieces_of(e), 1);
-		lent = e->piece;
+		err = e->piece ? 0 : -ENOMEM;
 	}
-	if (lent) {
+	if (!err) {
 		e->b = b;
 		e->is = IS_COMING;
 	}
 	pthread_mutex_unlock(&l->lock);
-	return lent;
+	return err;
 }
 
 /* ---- landed ------------------------------------------------------------- */

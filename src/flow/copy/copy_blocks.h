@@ -66,9 +66,9 @@ struct copy_piece {
 int copy_blocks_piece(struct copy_blocks *l, struct copy_piece *p,
 		      const char **why);
 
-/* Gives memory to a wanted block; false: it needs none any more, and the caller
- * keeps `b`. */
-bool copy_blocks_lend(struct copy_blocks *l, uint64_t number, struct block *b);
+/* Gives memory to a wanted block.  0; -EALREADY: it needs none any more; or
+ * -ENOMEM; on failure the caller keeps `b`. */
+int copy_blocks_lend(struct copy_blocks *l, uint64_t number, struct block *b);
 
 /*
  * Ends a piece: it came with this checksum, or (crc NULL) did not.  *whole: the

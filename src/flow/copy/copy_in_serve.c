@@ -232,8 +232,11 @@ piece_place(struct copy_in *c, struct copy_in_link *l, struct copy_piece *p,
 		err = block_wait(c, l, &b);
 		if (err)
 			return err;
-		if (!copy_blocks_lend(c->blocks, p->number, b))
+		err = copy_blocks_lend(c->blocks, p->number, b);
+		if (err)
 			block_pool_put(b);
+		if (err == -ENOMEM && (err = link_pause(&l->link, 100)))
+			return err;
 	}
 	return err ? copy_in_lie(fault, why) : 0;
 }

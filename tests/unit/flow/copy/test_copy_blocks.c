@@ -9,9 +9,11 @@
 static bool starved;
 
 #define malloc(n)     (starved ? NULL : malloc(n))
+#define calloc(n, m)  (starved ? NULL : calloc(n, m))
 #define realloc(p, n) (starved ? NULL : realloc(p, n))
 #include "src/flow/copy/copy_blocks.c"
 #undef malloc
+#undef calloc
 #undef realloc
 
 #include "base/crc32c.h"
@@ -120,7 +122,7 @@ piece_bring(uint64_t number, uint32_t piece, struct block **whole)
 		struct block *b = block_pool_take(pool, 0);
 
 		ck_assert_ptr_nonnull(b);
-		ck_assert(copy_blocks_lend(blocks, number, b));
+		ck_assert_int_eq(copy_blocks_lend(blocks, number, b), 0);
 		err = copy_blocks_piece(blocks, &p, &why);
 	}
 	if (err)
@@ -395,6 +397,7 @@ START_TEST(no_memory_is_no_lie)
 			       .lines_bytes = sizeof lines - 1,
 			       .lines = lines };
 	const char *why;
+	struct block *b;
 
 	begin();
 	index_pack(raw, &r);
@@ -411,6 +414,13 @@ START_TEST(no_memory_is_no_lie)
 	ck_assert_int_eq(copy_blocks_tell(blocks, &t, &why), 0);
 	copy_blocks_facts(blocks, &f);
 	ck_assert_uint_eq(f.told, 1);
+	/* Nor is a block that cannot be lent one that needs none. */
+	b = block_pool_take(pool, 0);
+	starved = true;
+	ck_assert_int_eq(copy_blocks_lend(blocks, r.number, b), -ENOMEM);
+	starved = false;
+	ck_assert_int_eq(copy_blocks_lend(blocks, r.number, b), 0);
+	ck_assert_int_eq(copy_blocks_lend(blocks, r.number, b), -EALREADY);
 	end();
 }
 END_TEST
