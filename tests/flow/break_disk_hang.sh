@@ -38,6 +38,7 @@ exported back "$work/ideal"
 same "lost of back" "$(info back .packets_lost)" 0
 same "at risk of back" "$(info back .packets_at_risk)" 0
 grep -q "${disks[1]}: the disk does not answer" "$log"
+grep -q "${disks[1]}: [0-9]* blocks that were .* are given to other disks" "$log"
 grep -q "${disks[1]}: the disk answers again" "$log"
 [ "$(info back ".disks[] | select(.path == \"${disks[1]}\") | .chunks")" -gt 2 ]
 

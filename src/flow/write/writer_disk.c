@@ -408,7 +408,8 @@ writer_watch(struct writer *w, int64_t now)
 	if (!hangs)
 		return;
 	log_line(LEVEL_ERROR, writer_path(w),
-		 "the disk does not answer; what it has is given to others");
+		 "the disk does not answer; its blocks wait until it does, or "
+		 "another disk takes blocks");
 	w->a.changed(w->a.arg);
 }
 
@@ -469,6 +470,11 @@ writer_relieve(struct writer *w)
 		taker_leave(t);
 	for (unsigned i = 0; i < n; i++)
 		queue_return(w->queue, b[i]);
+	if (n)
+		log_line(LEVEL_WARN, writer_path(w),
+			 "%u blocks that were on their way to it are given to "
+			 "other disks",
+			 n);
 }
 
 void
