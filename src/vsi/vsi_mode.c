@@ -93,16 +93,23 @@ vdif_take(struct vsi_mode *m, const char *text)
 static int
 word_parse(struct vsi_mode *m, const char *text, const char **why)
 {
+	/* No colons: a reply has dots in their place. */
 	*why = "write it as VDIF_8000-512-16-2 (bytes of data in a frame, "
-	       "Mb/s, channels, bits), Mark5B-512-16-2, ext:0xffffffff:1 or "
-	       "none";
+	       "Mb/s, channels, bits), as Mark5B-512-16-2, as ext with a mask "
+	       "and a decimation in the next fields, or as none";
 	if (!strcasecmp(text, "none"))
 		return 0;
 	if (strlen(text) >= sizeof m->text)
 		return -EINVAL;
 	snprintf(m->text, sizeof m->text, "%s", text);
-	if (!strncasecmp(text, "VDIF", 4))
-		return vdif_take(m, text + 4) ? 0 : -EINVAL;
+	if (!strncasecmp(text, "VDIF", 4)) {
+		if (vdif_take(m, text + 4))
+			return 0;
+		if (m->payload % 8)
+			*why = "the bytes of data in a VDIF frame are a "
+			       "multiple of 8";
+		return -EINVAL;
+	}
 	if (!strncasecmp(text, "Mark5B-", 7)) {
 		m->format = VSI_MARK5B;
 		return rate_take(m, text + 7) ? 0 : -EINVAL;
@@ -119,8 +126,8 @@ mask_parse(struct vsi_mode *m, const char *mask, const char *decimation,
 {
 	char *end;
 
-	*why = "write it as ext:0xffffffff:1 (a mask with 1, 2, 4 ... 64 bits "
-	       "set, and the decimation: 1, 2, 4, 8 or 16)";
+	*why = "behind ext comes a mask with 1, 2, 4 ... 64 bits set, as "
+	       "0xffffffff, and then the decimation, 1, 2, 4, 8 or 16";
 	m->format = VSI_MARK5B;
 	snprintf(m->text, sizeof m->text, "ext");
 	errno = 0;

@@ -7,6 +7,7 @@
 #include "lib/suite.h"
 
 static struct vsi_mode m;
+static const char *said; /* about the last one that was refused */
 
 static int
 mode(const char *a, const char *b, const char *c)
@@ -16,6 +17,9 @@ mode(const char *a, const char *b, const char *c)
 	int err = vsi_mode_parse(&m, field, &why);
 
 	ck_assert(!err || why);
+	/* A reply cannot have these, and an example with dots is none. */
+	ck_assert(!err || !strpbrk(why, ":;"));
+	said = why;
 	return err;
 }
 
@@ -93,7 +97,12 @@ START_TEST(no_mode)
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
 		ck_assert_msg(mode(wrong[i], "", "") == -EINVAL, "%s",
 			      wrong[i]);
+	mode("VDIF_8001-512-16-2", "", "");
+	ck_assert_ptr_nonnull(strstr(said, "a multiple of 8"));
+	mode("VDIF_8000-512", "", "");
+	ck_assert_ptr_nonnull(strstr(said, "VDIF_8000-512-16-2"));
 	ck_assert_int_eq(mode("ext", "0x7", "1"), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(said, "mask"));
 	ck_assert_int_eq(mode("ext", "0x0", "1"), -EINVAL);
 	ck_assert_int_eq(mode("ext", "0xfg", "1"), -EINVAL);
 	ck_assert_int_eq(mode("ext", "-1", "1"), -EINVAL);
