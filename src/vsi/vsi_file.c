@@ -360,13 +360,12 @@ peer_connect(struct vsi_file *f)
 	int64_t until = clock_steady() + PATIENCE * NS_SECOND;
 	struct url url = { .first = f->port, .last = f->port, .groups = 1 };
 	struct resolved found;
-	char why[320]; /* not told: a reply has no room for its colons */
+	char why[sizeof f->why];
 	int err = 0;
 
 	snprintf(url.host, sizeof url.host, "%s", f->host);
 	if (resolve(&found, &url, why, sizeof why))
-		return fail(f, "%s - no address of this name is known",
-			    f->host);
+		return fail(f, "%s", why);
 	do {
 		for (unsigned i = 0; i < found.n && f->peer < 0; i++)
 			err = peer_try(f, &found.at[i], until);
