@@ -21,7 +21,7 @@ shape(struct format_shape *s, char *why, uint32_t why_bytes)
 				     "a datagram behind its prefix");
 	if (s->sequence == SEQUENCE_DEFAULT)
 		s->sequence = SEQUENCE_ARRIVAL;
-	if (s->sequence == SEQUENCE_EDV2 || s->sequence == SEQUENCE_TIME)
+	if (s->sequence != SEQUENCE_ARRIVAL && !format_counter_bytes(s))
 		return format_refuse(why, why_bytes,
 				     "raw packets have no header to count by; "
 				     "sequence can be \"arrival\", or a "

@@ -23,7 +23,7 @@ shape(struct format_shape *s, char *why, uint32_t why_bytes)
 		s->sequence = SEQUENCE_BE64;
 		s->sequence_at = 0;
 	}
-	if (s->sequence == SEQUENCE_EDV2 || s->sequence == SEQUENCE_TIME)
+	if (s->sequence != SEQUENCE_ARRIVAL && !format_counter_bytes(s))
 		return format_refuse(why, why_bytes,
 				     "udpmon packets count in their first 8 "
 				     "bytes; leave out sequence, or say "

@@ -15,22 +15,21 @@
 
 enum { COUNTER_AT_MAX = 65535 }; /* no datagram is longer */
 
-static const struct kind {
+struct kind {
 	const char *name;
-	enum sequence_kind sequence;
 	unsigned bits;
 	bool placed; /* the name is followed by '@' and the byte */
-} kinds[] = {
-	{ "default", SEQUENCE_DEFAULT, 64, false },
-	{ "arrival", SEQUENCE_ARRIVAL, 64, false },
-	{ "le32", SEQUENCE_LE32, 32, true },
-	{ "le64", SEQUENCE_LE64, 64, true },
-	{ "be32", SEQUENCE_BE32, 32, true },
-	{ "be64", SEQUENCE_BE64, 64, true },
-	{ "edv2", SEQUENCE_EDV2, 64, false },
-	{ "time", SEQUENCE_TIME, 64, false },
 };
-enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static const struct kind kinds[SEQUENCE_KINDS] = {
+	[SEQUENCE_DEFAULT] = { "default", 64, false },
+	[SEQUENCE_ARRIVAL] = { "arrival", 64, false },
+	[SEQUENCE_EDV2] = { "edv2", 64, false },
+	[SEQUENCE_TIME] = { "time", 64, false },
+#define X(kind, name, bits, other) [SEQUENCE_##kind] = { #name, bits, true },
+	SEQUENCE_COUNTERS(X)
+#undef X
+};
 
 static const char *const stores[] = {
 	[HEAP_NONE] = "none", [HEAP_ROW] = "heap", [HEAP_CUBE] = "cube"
@@ -40,7 +39,7 @@ enum { STORES = sizeof stores / sizeof *stores };
 static const struct kind *
 find_kind(const char *name, size_t length)
 {
-	for (int i = 0; i < KINDS; i++)
+	for (int i = 0; i < SEQUENCE_KINDS; i++)
 		if (strlen(kinds[i].name) == length &&
 		    memcmp(kinds[i].name, name, length) == 0)
 			return &kinds[i];
@@ -65,26 +64,16 @@ shape_sequence_parse(struct format_shape *shape, const char *text)
 		if (*end || at > COUNTER_AT_MAX)
 			return -EINVAL;
 	}
-	shape->sequence = kind->sequence;
+	shape->sequence = (enum sequence_kind)(kind - kinds);
 	shape->sequence_at = at;
 	return 0;
-}
-
-static const struct kind *
-kind_of(const struct format_shape *shape)
-{
-	const struct kind *kind = kinds;
-
-	while (kind->sequence != shape->sequence)
-		kind++;
-	return kind;
 }
 
 const char *
 shape_sequence_show(const struct format_shape *shape,
 		    char text[SHAPE_SEQUENCE_TEXT])
 {
-	const struct kind *kind = kind_of(shape);
+	const struct kind *kind = &kinds[shape->sequence];
 
 	if (kind->placed)
 		snprintf(text, SHAPE_SEQUENCE_TEXT, "%s@%u", kind->name,
@@ -271,7 +260,7 @@ shape_from_json(struct format_shape *shape, const json_t *json)
 	    read_numbers(&s, json) || read_heaps(&s, json))
 		return -EINVAL;
 	if (s.sequence_bits == 0)
-		s.sequence_bits = kind_of(&s)->bits;
+		s.sequence_bits = kinds[s.sequence].bits;
 	if (s.sequence_bits != 32 && s.sequence_bits != 64)
 		return -EINVAL;
 	err = read_threads(&s, json_object_get(json, "threads"));

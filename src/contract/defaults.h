@@ -37,18 +37,15 @@ format_refuse(char *why, uint32_t why_bytes, const char *sentence, ...)
 	return -EINVAL;
 }
 
-/*
- * Returns the bytes of a plain counter: 4 or 8; 0 if the sequence is of another
- * kind.
- */
+/* Returns the bytes of a plain counter; 0 if the sequence is of another kind. */
 static inline uint32_t
 format_counter_bytes(const struct format_shape *s)
 {
 	switch (s->sequence) {
-	case SEQUENCE_LE32:
-	case SEQUENCE_BE32: return 4;
-	case SEQUENCE_LE64:
-	case SEQUENCE_BE64: return 8;
+#define X(kind, name, bits, other)                                             \
+	case SEQUENCE_##kind: return bits / 8;
+		SEQUENCE_COUNTERS(X)
+#undef X
 	default: return 0;
 	}
 }
@@ -78,7 +75,7 @@ format_counter_settle(struct format_shape *s, char *why, uint32_t why_bytes)
 	uint32_t bytes = format_counter_bytes(s);
 	uint64_t end = (uint64_t)s->sequence_at + bytes;
 
-	s->sequence_bits = bytes == 4 ? 32 : 64;
+	s->sequence_bits = bytes ? bytes * 8 : 64;
 	if (!bytes) {
 		s->sequence_at = 0;
 		return 0;

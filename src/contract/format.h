@@ -21,7 +21,8 @@
  * other than the shape's; the same bytes give the same answer on any thread.
  */
 
-/* Says where the sequence number of a packet is found. */
+/* Says where the sequence number of a packet is found; base/shape.c has the
+ * names. */
 enum sequence_kind {
 	SEQUENCE_DEFAULT, /* shape() chooses another of these */
 	SEQUENCE_ARRIVAL, /* nowhere: packets are numbered as they arrive */
@@ -32,7 +33,19 @@ enum sequence_kind {
 	SEQUENCE_EDV2, /* a little-endian u64 in words 6 and 7 of the VDIF
 			* header */
 	SEQUENCE_TIME, /* computed from second, frame and thread */
+	SEQUENCE_KINDS
 };
+
+/*
+ * The kinds that are counters: kind, name, bits, and the kind of the same
+ * counter in the other byte order.  contract/bytes.h has read_NAME and
+ * write_NAME.
+ */
+#define SEQUENCE_COUNTERS(X)                                                   \
+	X(LE32, le32, 32, BE32)                                                \
+	X(LE64, le64, 64, BE64)                                                \
+	X(BE32, be32, 32, LE32)                                                \
+	X(BE64, be64, 64, LE64)
 
 /* Says how heaps are stored. */
 enum heap_store {
@@ -254,10 +267,10 @@ format_counter_read(const struct format_shape *s, const void *prefix,
 		return false;
 	at = format_counter_at(s, prefix, payload);
 	switch (s->sequence) {
-	case SEQUENCE_LE32: *sequence = read_le32(at); return true;
-	case SEQUENCE_LE64: *sequence = read_le64(at); return true;
-	case SEQUENCE_BE32: *sequence = read_be32(at); return true;
-	case SEQUENCE_BE64: *sequence = read_be64(at); return true;
+#define X(kind, name, bits, other)                                             \
+	case SEQUENCE_##kind: *sequence = read_##name(at); return true;
+		SEQUENCE_COUNTERS(X)
+#undef X
 	default: return false;
 	}
 }
@@ -275,10 +288,10 @@ format_counter_write(const struct format_shape *s, uint64_t sequence,
 		return;
 	at = (uint8_t *)format_counter_at(s, prefix, payload);
 	switch (s->sequence) {
-	case SEQUENCE_LE32: write_le32(at, (uint32_t)sequence); break;
-	case SEQUENCE_LE64: write_le64(at, sequence); break;
-	case SEQUENCE_BE32: write_be32(at, (uint32_t)sequence); break;
-	case SEQUENCE_BE64: write_be64(at, sequence); break;
+#define X(kind, name, bits, other)                                             \
+	case SEQUENCE_##kind: write_##name(at, (uint##bits##_t)sequence); break;
+		SEQUENCE_COUNTERS(X)
+#undef X
 	default: break;
 	}
 }

@@ -91,7 +91,7 @@ grid(unsigned i, struct format_shape *s)
 {
 	static const uint32_t prefixes[] = { 0, 4, 8, 12 };
 	static const uint32_t payloads[] = { 64, 1003, 5008, 8032, 10016 };
-	unsigned kinds = SEQUENCE_TIME + 1;
+	unsigned kinds = SEQUENCE_KINDS;
 
 	*s = (struct format_shape){ .fps = FPS,
 				    .threads = threads,

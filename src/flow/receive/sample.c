@@ -478,10 +478,11 @@ static uint64_t
 other_order(const struct format_shape *shape, uint64_t sequence)
 {
 	switch (shape->sequence) {
-	case SEQUENCE_LE32:
-	case SEQUENCE_BE32: return __builtin_bswap32((uint32_t)sequence);
-	case SEQUENCE_LE64:
-	case SEQUENCE_BE64: return __builtin_bswap64(sequence);
+#define X(kind, name, bits, other)                                             \
+	case SEQUENCE_##kind:                                                  \
+		return __builtin_bswap##bits((uint##bits##_t)sequence);
+		SEQUENCE_COUNTERS(X)
+#undef X
 	default: return sequence;
 	}
 }
@@ -668,10 +669,9 @@ static void
 order_hint(const struct sample *s, json_t *list)
 {
 	static const char *const other[] = {
-		[SEQUENCE_LE32] = "be32",
-		[SEQUENCE_LE64] = "be64",
-		[SEQUENCE_BE32] = "le32",
-		[SEQUENCE_BE64] = "le64",
+#define X(kind, name, bits, other) [SEQUENCE_##other] = #name,
+		SEQUENCE_COUNTERS(X)
+#undef X
 	};
 	uint64_t seen = 0, swapped = 0;
 

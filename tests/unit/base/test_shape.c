@@ -33,6 +33,21 @@ START_TEST(sequences)
 }
 END_TEST
 
+/* A kind that has no name, or the name of another, is seen here. */
+START_TEST(each_kind_has_a_name)
+{
+	for (int kind = 0; kind < SEQUENCE_KINDS; kind++) {
+		struct format_shape s = { .sequence = kind }, back = { 0 };
+		char text[SHAPE_SEQUENCE_TEXT];
+
+		ck_assert_int_eq(
+		    shape_sequence_parse(&back, shape_sequence_show(&s, text)),
+		    0);
+		ck_assert_int_eq(back.sequence, kind);
+	}
+}
+END_TEST
+
 START_TEST(sequences_refused)
 {
 	static const char *const bad[] = {
@@ -189,5 +204,5 @@ START_TEST(json_refused)
 }
 END_TEST
 
-SUITE("shape", sequences, sequences_refused, there_and_back, heaps,
-      little_is_enough, json_refused)
+SUITE("shape", sequences, each_kind_has_a_name, sequences_refused,
+      there_and_back, heaps, little_is_enough, json_refused)
