@@ -5,7 +5,6 @@
 #include "lib/heap_bench.h"
 
 /* A bench for a cube of small heaps. */
-static struct bench bench;
 
 enum { VISIBILITIES = 20000, SLOTS = 6 };
 
@@ -13,30 +12,30 @@ static const struct format_shape by_count = { .time_item = 0 };
 static const struct format_shape by_time = { .time_item = BENCH_TIME };
 
 static inline void
-cube_open(const struct format_shape *shape, unsigned batch)
+cube_open(struct bench *b, const struct format_shape *shape, unsigned batch)
 {
-	bench_open_cube(&bench, VISIBILITIES, SLOTS, shape);
-	bench.time = 5000;
-	bench_aim(&bench, batch);
+	bench_open_cube(b, VISIBILITIES, SLOTS, shape);
+	b->time = 5000;
+	bench_aim(b, batch);
 }
 
 static inline void
-cube_next(unsigned batch)
+cube_next(struct bench *b, unsigned batch)
 {
-	bench_batch(&bench);
-	bench_aim(&bench, batch);
-	while (bench.outs)
-		bench_home(&bench);
+	bench_batch(b);
+	bench_aim(b, batch);
+	while (b->outs)
+		bench_home(b);
 }
 
 /* Bytes of the item that were sent and did not come out. */
 static inline uint64_t
-lost(void)
+lost(const struct bench *b)
 {
 	uint64_t n = 0;
 
-	for (unsigned i = 0; i < bench.sents; i++) {
-		const struct sent *s = &bench.sent[i];
+	for (unsigned i = 0; i < b->sents; i++) {
+		const struct sent *s = &b->sent[i];
 
 		if (s->length >= VISIBILITIES)
 			n += bench_lost_of(s, s->skip, VISIBILITIES);
@@ -45,21 +44,21 @@ lost(void)
 }
 
 static inline const struct counts *
-cube_end(void)
+cube_end(struct bench *b)
 {
-	bench_batch(&bench);
-	bench_flush(&bench);
-	return placement_counts(bench.place);
+	bench_batch(b);
+	bench_flush(b);
+	return placement_counts(b->place);
 }
 
 static inline void
-all_there(unsigned heaps)
+all_there(const struct bench *b, unsigned heaps)
 {
-	const struct counts *c = placement_counts(bench.place);
+	const struct counts *c = placement_counts(b->place);
 
-	ck_assert_uint_eq(lost(), 0);
-	ck_assert_uint_eq(bench_dropped(&bench), 0);
-	ck_assert_uint_eq(bench.missing, 0);
+	ck_assert_uint_eq(lost(b), 0);
+	ck_assert_uint_eq(bench_dropped(b), 0);
+	ck_assert_uint_eq(b->missing, 0);
 	ck_assert_uint_eq(c->heaps, heaps);
 	ck_assert_uint_eq(c->heaps_incomplete, 0);
 	ck_assert_uint_eq(c->runs, 1);

@@ -42,18 +42,14 @@ struct bench {
 	char why[256];
 };
 
-static struct bench bench;
-
 enum { SLOT_NS = 25000000 }; /* of fake streams with 40 packets a second */
 #define START_NS INT64_C(1000000000000)
 
 /* Blocks of 64 packets of four threads, 10 a second of each, from 1000 s on
  * and sequence 5000. */
 static inline struct bench *
-bench_make(struct stream stream)
+bench_make(struct bench *x, struct stream stream)
 {
-	struct bench *x = &bench;
-
 	memset(x, 0, sizeof *x);
 	x->stream = stream;
 	x->shape = shape_of(&stream);

@@ -8,34 +8,32 @@
 
 /* A made recording, opened as many threads read it. */
 
-static struct made m;
-static struct open_recordings *set;
-static struct open_recording *op;
-static struct fault fault;
-
 static const struct view_choice whole = { .thread = -1 };
 
 static inline void
-set_opens(const struct open_recordings_args *a)
+set_opens(struct made *m, struct open_recordings **set,
+	  struct open_recording **op, const struct open_recordings_args *a)
 {
+	struct fault fault;
 	struct open_recordings_args args = *a;
 
-	args.disks = &m.disks;
-	ck_assert_int_eq(open_recordings_make(&set, &args), 0);
-	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &op, &fault), 0);
+	args.disks = &m->disks;
+	ck_assert_int_eq(open_recordings_make(set, &args), 0);
+	ck_assert_int_eq(open_recording_get(*set, MADE_NAME, op, &fault), 0);
 }
 
 static inline void
-set_done(void)
+set_done(struct made *m, struct open_recordings *set, struct open_recording *op)
 {
 	open_recording_put(op);
 	open_recordings_free(set);
-	made_finish(&m);
+	made_finish(m);
 }
 
 static inline struct open_file *
-reading(const struct view_choice *choice)
+reading(struct open_recording *op, const struct view_choice *choice)
 {
+	struct fault fault;
 	struct open_file *rd;
 
 	ck_assert_int_eq(open_file_make(&rd, op, choice, &fault), 0);
@@ -44,7 +42,7 @@ reading(const struct view_choice *choice)
 
 /* The bytes of the file from an offset on, as they were sent. */
 static inline void
-made_bytes(uint64_t offset, uint8_t *to, size_t bytes)
+made_bytes(struct made *m, uint64_t offset, uint8_t *to, size_t bytes)
 {
 	uint8_t frame[MADE_PAYLOAD];
 
@@ -53,7 +51,7 @@ made_bytes(uint64_t offset, uint8_t *to, size_t bytes)
 		size_t n =
 		    MADE_PAYLOAD - in < bytes ? MADE_PAYLOAD - in : bytes;
 
-		made_frame(&m, offset / MADE_PAYLOAD, frame);
+		made_frame(m, offset / MADE_PAYLOAD, frame);
 		memcpy(to, frame + in, n);
 		to += n;
 		offset += n;
@@ -83,13 +81,13 @@ read_bytes(struct open_file *rd, uint64_t offset, uint8_t *to, size_t bytes)
 
 /* Is what is read what was sent? */
 static inline bool
-is_sent(struct open_file *rd, uint64_t offset, size_t bytes)
+is_sent(struct made *m, struct open_file *rd, uint64_t offset, size_t bytes)
 {
 	uint8_t *is = malloc(bytes), *sent = malloc(bytes);
 	ssize_t got = read_bytes(rd, offset, is, bytes);
 	bool same = got == (ssize_t)bytes;
 
-	made_bytes(offset, sent, bytes);
+	made_bytes(m, offset, sent, bytes);
 	same = same && !memcmp(is, sent, bytes);
 	free(is);
 	free(sent);

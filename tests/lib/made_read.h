@@ -7,28 +7,27 @@
 
 /* A made recording, opened and held against what was sent. */
 
-static struct made m;
-static struct recording *rec;
-static struct fault fault;
-
 static inline const struct recording_facts *
-opened(void)
+opened(struct made *m, struct recording **rec)
 {
-	ck_assert_int_eq(recording_open(&rec, &m.disks, MADE_NAME, &fault), 0);
-	return recording_facts(rec);
+	struct fault fault;
+
+	ck_assert_int_eq(recording_open(rec, &m->disks, MADE_NAME, &fault), 0);
+	return recording_facts(*rec);
 }
 
 static inline void
-done(void)
+done(struct made *m, struct recording *rec)
 {
 	recording_close(rec);
-	made_finish(&m);
+	made_finish(m);
 }
 
 /* Slots [from, to) of the file are sequences from `first` on, as sent or as
  * fill; returns how many bytes the reader said it filled. */
 static inline uint64_t
-slots_are(uint64_t from, uint64_t to, uint64_t first, bool sent)
+slots_are(struct made *m, struct recording *rec, uint64_t from, uint64_t to,
+	  uint64_t first, bool sent)
 {
 	uint8_t is[MADE_PAYLOAD], want[MADE_PAYLOAD];
 	uint64_t filled = 0;
@@ -38,9 +37,9 @@ slots_are(uint64_t from, uint64_t to, uint64_t first, bool sent)
 						i * MADE_PAYLOAD, &filled),
 				 MADE_PAYLOAD);
 		if (sent)
-			made_frame(&m, first + i - from, want);
+			made_frame(m, first + i - from, want);
 		else
-			made_fill(&m, first + i - from, want);
+			made_fill(m, first + i - from, want);
 		ck_assert_mem_eq(is, want, MADE_PAYLOAD);
 	}
 	return filled;

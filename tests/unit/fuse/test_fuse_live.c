@@ -15,6 +15,9 @@
 #include "lib/made_read.h"
 #include "lib/suite.h"
 
+static struct made m;
+static struct recording *rec;
+
 #define MS INT64_C(1000000)
 
 static struct fake_spated spated;
@@ -82,7 +85,7 @@ begin_alone(void)
 {
 	made_begin(&m);
 	made_blocks(&m, 2);
-	f = opened();
+	f = opened(&m, &rec);
 	ck_assert_int_eq(live_open(&live, socket_path()), 0);
 	hooks = live_hooks(live);
 }
@@ -101,7 +104,7 @@ finish(bool served)
 	if (served)
 		fake_end(&spated);
 	spated = (struct fake_spated){ 0 };
-	done();
+	done(&m, rec);
 }
 
 /* Looks until it is so; it is a bug if that is never so. */
@@ -139,7 +142,7 @@ START_TEST(sees_memory)
 	look();
 	ck_assert_uint_eq(f->bytes, 6 * MADE_BLOCK);
 	ck_assert(!recording_is_awaited(rec, 3));
-	slots_are(0, 5 * MADE_SLOTS, 0, true);
+	slots_are(&m, rec, 0, 5 * MADE_SLOTS, 0, true);
 	ck_assert_uint_eq(facts().copied, 3000);
 	finish(true);
 }
@@ -157,7 +160,8 @@ START_TEST(sees_gaps)
 	look();
 	ck_assert_uint_eq(f->bytes, 5 * MADE_BLOCK);
 	ck_assert_uint_eq(f->gaps, 1);
-	slots_are(2 * MADE_SLOTS, 4 * MADE_SLOTS, 2 * MADE_SLOTS, false);
+	slots_are(&m, rec, 2 * MADE_SLOTS, 4 * MADE_SLOTS, 2 * MADE_SLOTS,
+		  false);
 	ck_assert(!copies(2));
 	finish(true);
 }
@@ -222,7 +226,8 @@ START_TEST(floor_moves)
 	spated.floor = 4;
 	LOOK_UNTIL(f->bytes == 4 * MADE_BLOCK);
 	ck_assert_uint_eq(f->absent, 1);
-	slots_are(2 * MADE_SLOTS, 3 * MADE_SLOTS, 2 * MADE_SLOTS, false);
+	slots_are(&m, rec, 2 * MADE_SLOTS, 3 * MADE_SLOTS, 2 * MADE_SLOTS,
+		  false);
 	finish(true);
 }
 END_TEST

@@ -5,6 +5,9 @@
 #include "lib/import_bench.h"
 #include "lib/suite.h"
 
+static struct import im;
+static struct fault fault;
+
 static void
 add(const char *experiment, const char *station, const char *scan, int64_t at)
 {
@@ -92,7 +95,7 @@ START_TEST(thousands)
 	/* However many notes there are, what is left out has room. */
 	ck_assert_uint_eq(im.kept, IMPORT_NOTES / 2);
 	import_leave_out(&im, 5, "z is left out");
-	ck_assert(bench_noted("f:5: z is left out"));
+	ck_assert(bench_noted(&im, "f:5: z is left out"));
 	ck_assert_uint_eq(im.left_out, 1);
 }
 END_TEST
@@ -165,11 +168,14 @@ START_TEST(files_are_told_apart_by_what_they_hold)
 {
 	char line[1024];
 
-	bench_fails("", NULL, "no schedule that spate knows");
-	bench_fails("hello\n", NULL, "a Field System .snp, a VEX file, or");
-	bench_fails("\x1f\x8b\x08", NULL, "gunzip it first");
-	bench_fails("$EXPER R1900\n$SKED\n", NULL, "let drudg make a .snp");
-	bench_fails("define  preob  00000000000x\ndisk_record=on\nenddef\n",
+	bench_fails(&im, "", NULL, "no schedule that spate knows");
+	bench_fails(&im, "hello\n", NULL,
+		    "a Field System .snp, a VEX file, or");
+	bench_fails(&im, "\x1f\x8b\x08", NULL, "gunzip it first");
+	bench_fails(&im, "$EXPER R1900\n$SKED\n", NULL,
+		    "let drudg make a .snp");
+	bench_fails(&im,
+		    "define  preob  00000000000x\ndisk_record=on\nenddef\n",
 		    NULL, "import the .snp beside it");
 	import_clear(&im);
 	ck_assert_int_lt(import_text(&im, "a\0scan_name=b\n", 15, &fault), 0);

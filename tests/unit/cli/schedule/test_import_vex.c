@@ -2,6 +2,9 @@
 #include "lib/import_bench.h"
 #include "lib/suite.h"
 
+static struct import im;
+static struct fault fault;
+
 #define HEAD                                                                   \
 	"VEX_rev = 1.5;\n"                                                     \
 	"$GLOBAL;\n  ref $EXPER = X1;\n"                                       \
@@ -32,14 +35,14 @@ START_TEST(one_station)
 			"2013y365d23h59m00s") "station = Ef : 0 min : 2 min : "
 					      "0.0 GB : : : 1 : 2;\n" END;
 
-	ck_assert_int_eq(bench_read(text, "Ef"), 0);
+	ck_assert_int_eq(bench_read(&im, &fault, text, "Ef"), 0);
 	ck_assert_uint_eq(im.n, 2);
 	ck_assert_uint_eq(im.notes, 0);
-	bench_scan(0, "right_ef_no0001", "2013-03-21T05:00:10Z", 230);
-	bench_scan(1, "right_ef_no0002", "2013-12-31T23:59:00Z", 120);
-	ck_assert_int_eq(bench_read(text, "Wb"), 0);
+	bench_scan(&im, 0, "right_ef_no0001", "2013-03-21T05:00:10Z", 230);
+	bench_scan(&im, 1, "right_ef_no0002", "2013-12-31T23:59:00Z", 120);
+	ck_assert_int_eq(bench_read(&im, &fault, text, "Wb"), 0);
 	ck_assert_uint_eq(im.n, 1);
-	bench_scan(0, "right_wb_no0001", IS1, 30);
+	bench_scan(&im, 0, "right_wb_no0001", IS1, 30);
 }
 END_TEST
 
@@ -51,24 +54,25 @@ START_TEST(which_station)
 					  "station=Wb:0 sec:7 sec:::: 1;\n" END;
 
 	/* Codes differ by case alone. */
-	ck_assert_int_eq(bench_read(text, "EF"), 0);
+	ck_assert_int_eq(bench_read(&im, &fault, text, "EF"), 0);
 	ck_assert_uint_eq(im.n, 1);
-	bench_scan(0, "right_ef_a", IS1, 8);
-	bench_fails(text, "wb",
+	bench_scan(&im, 0, "right_ef_a", IS1, 8);
+	bench_fails(&im, text, "wb",
 		    "it has Ef, EF, Wb; did you mean --station Wb?");
-	bench_fails(text, NULL, "scans of which station?");
-	bench_fails(text, NULL, "Ef, EF, Wb");
+	bench_fails(&im, text, NULL, "scans of which station?");
+	bench_fails(&im, text, NULL, "Ef, EF, Wb");
 	/* A site's ID and name lead to the station there. */
-	ck_assert_int_eq(bench_read(text, "Eb"), 0);
-	bench_scan(0, "right_ef_a", IS1, 9);
-	ck_assert_int_eq(bench_read(text, "EFLSBERG"), 0);
-	bench_scan(0, "right_ef_a", IS1, 9);
+	ck_assert_int_eq(bench_read(&im, &fault, text, "Eb"), 0);
+	bench_scan(&im, 0, "right_ef_a", IS1, 9);
+	ck_assert_int_eq(bench_read(&im, &fault, text, "EFLSBERG"), 0);
+	bench_scan(&im, 0, "right_ef_a", IS1, 9);
 	/* Where there is one only, it is the one. */
-	ck_assert_int_eq(bench_read("VEX_rev=1.5;$SCHED;scan a;start=" START1
+	ck_assert_int_eq(bench_read(&im, &fault,
+				    "VEX_rev=1.5;$SCHED;scan a;start=" START1
 				    ";station=Xx:0 sec:9 sec;endscan;",
 				    NULL),
 			 0);
-	bench_scan(0, "xx_a", IS1, 9);
+	bench_scan(&im, 0, "xx_a", IS1, 9);
 }
 END_TEST
 
@@ -76,6 +80,7 @@ START_TEST(drive_0_records_nothing)
 {
 	ck_assert_int_eq(
 	    bench_read(
+		&im, &fault,
 		HEAD
 		"$SCHED;" SCAN("a", START1) "station=Ef:0 sec:9 sec::::0;" END
 		    SCAN("b", START1) "station=Ef:0 sec:9 sec:::: 0 : 1;" END
@@ -84,10 +89,11 @@ START_TEST(drive_0_records_nothing)
 		"Ef"),
 	    0);
 	ck_assert_uint_eq(im.n, 3);
-	bench_scan(0, "right_ef_b", IS1, 9);
-	bench_scan(1, "right_ef_c", IS1, 9);
-	bench_scan(2, "right_ef_d", IS1, 9);
+	bench_scan(&im, 0, "right_ef_b", IS1, 9);
+	bench_scan(&im, 1, "right_ef_c", IS1, 9);
+	bench_scan(&im, 2, "right_ef_d", IS1, 9);
 	bench_fails(
+	    &im,
 	    HEAD "$SCHED;" SCAN("a", START1) "station=Ef:0 sec:9 sec::::0;" END,
 	    "Ef", "asks for no recording");
 }
@@ -96,7 +102,8 @@ END_TEST
 START_TEST(revision_2)
 {
 	ck_assert_int_eq(
-	    bench_read("VEX_rev = 2.0;\n$GLOBAL;\nref $EXPER = N17C3;\n"
+	    bench_read(&im, &fault,
+		       "VEX_rev = 2.0;\n$GLOBAL;\nref $EXPER = N17C3;\n"
 		       "$EXPER;\ndef N17C3;\nexper_name = N17C3 : C;\nenddef;\n"
 		       "$SCHED;\nscan No0001;\n"
 		       "  station = Ef : 0 sec : 600 sec : 0.000 GB : :"
@@ -108,34 +115,36 @@ START_TEST(revision_2)
 		       "Ef"),
 	    0);
 	ck_assert_uint_eq(im.n, 1);
-	bench_scan(0, "n17c3_ef_no0001", IS1, 600);
+	bench_scan(&im, 0, "n17c3_ef_no0001", IS1, 600);
 }
 END_TEST
 
 START_TEST(literal_text_is_skipped)
 {
 	ck_assert_int_eq(
-	    bench_read(HEAD "$LITERALS;\nstart_literal( );\n"
+	    bench_read(&im, &fault,
+		       HEAD "$LITERALS;\nstart_literal( );\n"
 			    "$SCHED; \" unbalanced * ; scan x;\n"
 			    "end_literal( );\n$SCHED;\n" SCAN(
 				"a", START1) "station=Ef:0 sec:9 sec;" END,
 		       "Ef"),
 	    0);
 	ck_assert_uint_eq(im.n, 1);
-	bench_scan(0, "right_ef_a", IS1, 9);
+	bench_scan(&im, 0, "right_ef_a", IS1, 9);
 }
 END_TEST
 
 START_TEST(carriage_returns_and_case)
 {
 	ck_assert_int_eq(
-	    bench_read("* first a comment\r\nvex_rev = 1.5b;\r\n$Sched;\r\n"
+	    bench_read(&im, &fault,
+		       "* first a comment\r\nvex_rev = 1.5b;\r\n$Sched;\r\n"
 		       "Scan\ta;\r\nStart=" START1 ";\r\nSTATION=Ef:\r\n"
 		       "* between\r\n 0 sec:\r\n9 sec;\r\nEndscan;\r\n",
 		       "Ef"),
 	    0);
 	ck_assert_uint_eq(im.n, 1);
-	bench_scan(0, "ef_a", IS1, 9);
+	bench_scan(&im, 0, "ef_a", IS1, 9);
 	ck_assert_uint_eq(im.scan[0].line, 6);
 }
 END_TEST
@@ -156,40 +165,47 @@ START_TEST(what_is_left_out)
 	    EF("h", AT("1970y001d"), "-9 sec:9 sec") /* before all time */
 	    EF("f", AT(START1), "0 sec:9 sec;station=Ef:20 sec:30 sec");
 
-	ck_assert_int_eq(bench_read(text, "Ef"), 0);
+	ck_assert_int_eq(bench_read(&im, &fault, text, "Ef"), 0);
 	ck_assert_uint_eq(im.left_out, 7);
 	ck_assert_uint_eq(im.n, 2);
-	bench_scan(0, "right_ef_f", IS1, 9);
-	bench_scan(1, "right_ef_f-2", "2013-03-21T05:00:20Z", 10);
-	ck_assert(bench_noted("scan a is left out: it stops when it starts"));
-	ck_assert(bench_noted("scan b is left out: it stops before"));
-	ck_assert(bench_noted("scan c is left out: it has no start"));
-	ck_assert(bench_noted("scan d is left out: it does not say from when"));
-	ck_assert(bench_noted("scan e is left out: it does not say from when"));
-	ck_assert(bench_noted("scan g is left out: it has no start"));
-	ck_assert(bench_noted("scan h is left out: it starts before 1970"));
+	bench_scan(&im, 0, "right_ef_f", IS1, 9);
+	bench_scan(&im, 1, "right_ef_f-2", "2013-03-21T05:00:20Z", 10);
+	ck_assert(
+	    bench_noted(&im, "scan a is left out: it stops when it starts"));
+	ck_assert(bench_noted(&im, "scan b is left out: it stops before"));
+	ck_assert(bench_noted(&im, "scan c is left out: it has no start"));
+	ck_assert(
+	    bench_noted(&im, "scan d is left out: it does not say from when"));
+	ck_assert(
+	    bench_noted(&im, "scan e is left out: it does not say from when"));
+	ck_assert(bench_noted(&im, "scan g is left out: it has no start"));
+	ck_assert(
+	    bench_noted(&im, "scan h is left out: it starts before 1970"));
 }
 END_TEST
 
 START_TEST(what_is_wrong_has_a_line)
 {
-	bench_fails("VEX_rev = 1.5;\n$SCHED;\nscan a;\nstart=" START1 ";\n",
+	bench_fails(&im,
+		    "VEX_rev = 1.5;\n$SCHED;\nscan a;\nstart=" START1 ";\n",
 		    "Ef", "f:3: this scan is not ended by endscan");
-	bench_fails("VEX_rev = 1.5;\n$SCHED;\nscan a;\nscan b;\n", "Ef",
+	bench_fails(&im, "VEX_rev = 1.5;\n$SCHED;\nscan a;\nscan b;\n", "Ef",
 		    "f:3: this scan is not ended");
-	bench_fails("VEX_rev = 1.5;\n$SCHED;\nscan a;\n$EOP;\n", "Ef",
+	bench_fails(&im, "VEX_rev = 1.5;\n$SCHED;\nscan a;\n$EOP;\n", "Ef",
 		    "f:3: this scan is not ended");
-	bench_fails("VEX_rev = 1.5;\n$EXPER;\ndef a;\nname = \"x;\nenddef;\n",
+	bench_fails(&im,
+		    "VEX_rev = 1.5;\n$EXPER;\ndef a;\nname = \"x;\nenddef;\n",
 		    "Ef", "f:4: the string is not ended");
-	bench_fails("VEX_rev = 1.5;\nname = \"x", "Ef", "f:2: the string");
-	bench_fails("VEX_rev = 1.5;\nname = \"x;\nother = \"y\";\n", "Ef",
+	bench_fails(&im, "VEX_rev = 1.5;\nname = \"x", "Ef", "f:2: the string");
+	bench_fails(&im, "VEX_rev = 1.5;\nname = \"x;\nother = \"y\";\n", "Ef",
 		    "f:2: the string is not ended");
-	bench_fails("VEX_rev = 1.5;\n\n$SCHED", "Ef",
+	bench_fails(&im, "VEX_rev = 1.5;\n\n$SCHED", "Ef",
 		    "f:3: this is not ended by ';'");
-	bench_fails("VEX_rev = 1.5;\nstart_literal();\n$SCHED;\n", "Ef",
+	bench_fails(&im, "VEX_rev = 1.5;\nstart_literal();\n$SCHED;\n", "Ef",
 		    "f:2: this text is not ended by end_literal");
-	bench_fails("VEX_rev = 1.5;\n", "Ef", "it has no $SCHED block");
-	bench_fails("VEX_rev = 1.5;$SCHED;\n", "Ef", "asks for no recording");
+	bench_fails(&im, "VEX_rev = 1.5;\n", "Ef", "it has no $SCHED block");
+	bench_fails(&im, "VEX_rev = 1.5;$SCHED;\n", "Ef",
+		    "asks for no recording");
 }
 END_TEST
 
@@ -199,19 +215,19 @@ START_TEST(hostile)
 
 	memset(text, ':', sizeof text - 1);
 	memcpy(text, "VEX_rev=", 8);
-	bench_fails(text, "Ef", "too long without a ';'");
+	bench_fails(&im, text, "Ef", "too long without a ';'");
 	memset(text + 8, '"', sizeof text - 9);
-	bench_fails(text, "Ef", "f:1: the string is not ended");
+	bench_fails(&im, text, "Ef", "f:1: the string is not ended");
 	memset(text + 8, 'x', sizeof text - 9);
 	text[8] = '"';
-	bench_fails(text, "Ef", "this string is too long");
+	bench_fails(&im, text, "Ef", "this string is too long");
 	memset(text + 8, ';', sizeof text - 9);
-	bench_fails(text, "Ef", "no $SCHED");
+	bench_fails(&im, text, "Ef", "no $SCHED");
 	memset(text + 8, '*', sizeof text - 9);
-	bench_fails(text, "Ef", "not ended by ';'");
+	bench_fails(&im, text, "Ef", "not ended by ';'");
 	/* Blanks take no room, however many. */
 	memset(text + 8, ' ', sizeof text - 9);
-	bench_fails(text, "Ef", "f:1: this is not ended by ';'");
+	bench_fails(&im, text, "Ef", "f:1: this is not ended by ';'");
 }
 END_TEST
 

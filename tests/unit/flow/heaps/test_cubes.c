@@ -6,6 +6,8 @@
 #include "lib/cube_bench.h"
 #include "lib/dice.h"
 
+static struct bench bench;
+
 /* ---- order ----------------------------------------------------------- */
 
 static void
@@ -14,19 +16,19 @@ in_order(const struct format_shape *shape, uint32_t longest, unsigned batch,
 {
 	uint64_t learned;
 
-	cube_open(shape, batch);
+	cube_open(&bench, shape, batch);
 	for (unsigned count = 2; count < 16; count++)
 		flow_heap(&bench, bench_cube(&bench, count, skip, tail),
 			  longest, batch);
-	cube_next(batch);
+	cube_next(&bench, batch);
 	learned = placement_counts(bench.place)->moved;
 	for (unsigned count = 16; count < 50; count++) {
 		flow_heap(&bench, bench_cube(&bench, count, skip, tail),
 			  longest, batch);
-		cube_next(batch);
+		cube_next(&bench, batch);
 	}
-	cube_end();
-	all_there(48);
+	cube_end(&bench);
+	all_there(&bench, 48);
 	/* Nothing is copied but what has two items in it. */
 	ck_assert_uint_le(placement_counts(bench.place)->moved,
 			  learned + (tail ? 34 : 0));
@@ -51,7 +53,7 @@ END_TEST
 static void
 one_out_of_place(const struct format_shape *shape, unsigned which, bool first)
 {
-	cube_open(shape, 16);
+	cube_open(&bench, shape, 16);
 	for (unsigned count = 2; count < 30; count++) {
 		struct sent *s = bench_cube(&bench, count, 1851, 10);
 		unsigned n = bench_cuts(s, MTU);
@@ -68,8 +70,8 @@ one_out_of_place(const struct format_shape *shape, unsigned which, bool first)
 		while (bench.outs)
 			bench_home(&bench);
 	}
-	cube_end();
-	all_there(28);
+	cube_end(&bench);
+	all_there(&bench, 28);
 	bench_close(&bench);
 }
 
@@ -87,7 +89,7 @@ END_TEST
 START_TEST(heaps_in_turns)
 {
 	for (unsigned way = 2; way <= 4; way++) {
-		cube_open(&by_count, 32);
+		cube_open(&bench, &by_count, 32);
 		for (unsigned count = 12; count < 36; count += way) {
 			struct sent *s[4];
 
@@ -100,8 +102,8 @@ START_TEST(heaps_in_turns)
 			while (bench.outs)
 				bench_home(&bench);
 		}
-		cube_end();
-		all_there(24);
+		cube_end(&bench);
+		all_there(&bench, 24);
 		bench_close(&bench);
 	}
 }
@@ -111,7 +113,7 @@ END_TEST
 START_TEST(items_lie_elsewhere)
 {
 	for (unsigned which = 0; which < 3; which++) {
-		cube_open(&by_count, 16);
+		cube_open(&bench, &by_count, 16);
 		for (unsigned count = 2; count < 30; count++) {
 			struct sent *s = bench_cube(&bench, count,
 						    count == 2 ? 1851 : 300, 0);
@@ -127,8 +129,8 @@ START_TEST(items_lie_elsewhere)
 			while (bench.outs)
 				bench_home(&bench);
 		}
-		cube_end();
-		all_there(28);
+		cube_end(&bench);
+		all_there(&bench, 28);
 		bench_close(&bench);
 	}
 }
@@ -141,7 +143,7 @@ START_TEST(what_is_lost_is_zero_and_counted)
 	unsigned at = 0, gone = 0, heaps = 0;
 	const struct counts *c;
 
-	cube_open(&by_count, 32);
+	cube_open(&bench, &by_count, 32);
 	for (unsigned count = 2; count <= 90; count++) {
 		struct sent *s = bench_cube(&bench, count, 1851, 0);
 		unsigned n = bench_cuts(s, MTU);
@@ -160,8 +162,8 @@ START_TEST(what_is_lost_is_zero_and_counted)
 		while (bench.outs)
 			bench_home(&bench);
 	}
-	c = cube_end();
-	ck_assert_uint_eq(lost(), 0);
+	c = cube_end(&bench);
+	ck_assert_uint_eq(lost(&bench), 0);
 	ck_assert_uint_eq(bench_dropped(&bench), 0);
 	ck_assert_uint_eq(bench.missing, gone);
 	ck_assert_uint_eq(c->heaps, heaps);
@@ -172,7 +174,7 @@ END_TEST
 /* By count the first packet is not needed, if another heap was as long. */
 START_TEST(a_lost_first_piece_costs_itself)
 {
-	cube_open(&by_count, 32);
+	cube_open(&bench, &by_count, 32);
 	for (unsigned count = 2; count <= 20; count++) {
 		struct sent *s = bench_cube(&bench, count, 1851, 0);
 
@@ -181,8 +183,8 @@ START_TEST(a_lost_first_piece_costs_itself)
 		while (bench.outs)
 			bench_home(&bench);
 	}
-	cube_end();
-	ck_assert_uint_eq(lost(), 0);
+	cube_end(&bench);
+	ck_assert_uint_eq(lost(&bench), 0);
 	ck_assert_uint_eq(bench_dropped(&bench), 0);
 	ck_assert_uint_eq(bench.missing, 15);
 	bench_close(&bench);
@@ -194,7 +196,7 @@ START_TEST(heaps_whose_time_never_comes)
 {
 	unsigned untimed = 0;
 
-	cube_open(&by_time, 32);
+	cube_open(&bench, &by_time, 32);
 	for (unsigned count = 2; count <= 20; count++) {
 		struct sent *s = bench_cube(&bench, count, 1851, 0);
 		bool without = count > 5 && count % 3 == 0;
@@ -205,7 +207,7 @@ START_TEST(heaps_whose_time_never_comes)
 		while (bench.outs)
 			bench_home(&bench);
 	}
-	cube_end();
+	cube_end(&bench);
 	ck_assert_uint_eq(bench_drop(&bench, DROP_UNTIMED), untimed);
 	ck_assert_uint_eq(bench_dropped(&bench), untimed);
 	bench_close(&bench);
@@ -215,7 +217,7 @@ END_TEST
 /* Time leaps by some steps, and the packet that says so is late. */
 START_TEST(a_wrong_guess_is_put_right)
 {
-	cube_open(&by_time, 8);
+	cube_open(&bench, &by_time, 8);
 	for (unsigned count = 2; count <= 30; count++) {
 		struct sent *s = bench_cube(&bench, count, 1851, 0);
 		uint64_t time = count * 5000 + (count > 8 ? 15000 : 0);
@@ -232,8 +234,8 @@ START_TEST(a_wrong_guess_is_put_right)
 		while (bench.outs)
 			bench_home(&bench);
 	}
-	cube_end();
-	ck_assert_uint_eq(lost(), 0);
+	cube_end(&bench);
+	ck_assert_uint_eq(lost(&bench), 0);
 	ck_assert_uint_eq(bench_dropped(&bench), 0);
 	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
 	bench_close(&bench);
@@ -243,7 +245,7 @@ END_TEST
 /* So far that it is not in the window: what came before is untimed. */
 START_TEST(a_guess_that_is_too_wrong_costs_what_was_guessed)
 {
-	cube_open(&by_time, 8);
+	cube_open(&bench, &by_time, 8);
 	for (unsigned count = 2; count <= 30; count++) {
 		struct sent *s = bench_cube(&bench, count, 1851, 0);
 		uint64_t time = count * 5000 + (count > 15 ? 250000 : 0);
@@ -260,7 +262,7 @@ START_TEST(a_guess_that_is_too_wrong_costs_what_was_guessed)
 		while (bench.outs)
 			bench_home(&bench);
 	}
-	cube_end();
+	cube_end(&bench);
 	ck_assert_uint_eq(bench_drop(&bench, DROP_UNTIMED), 4);
 	ck_assert_uint_eq(bench_dropped(&bench), 4);
 	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
@@ -278,7 +280,7 @@ shuffled(const struct format_shape *shape, uint32_t skip, unsigned seed)
 	struct dice dice = { seed };
 	unsigned order[SHUFFLE], cuts, at = 0, all;
 
-	cube_open(shape, BATCH);
+	cube_open(&bench, shape, BATCH);
 	for (unsigned i = 0; i < HEAPS; i++)
 		s[i] = bench_cube(&bench, i + 2, skip, 0);
 	cuts = bench_cuts(s[0], MTU);
@@ -295,8 +297,8 @@ shuffled(const struct format_shape *shape, uint32_t skip, unsigned seed)
 		while (bench.outs)
 			bench_home(&bench);
 	}
-	cube_end();
-	all_there(HEAPS);
+	cube_end(&bench);
+	all_there(&bench, HEAPS);
 	bench_close(&bench);
 }
 
@@ -316,7 +318,7 @@ START_TEST(duplicates_are_dropped)
 	const struct counts *c;
 	struct sent *s, *last = NULL;
 
-	cube_open(&by_count, 31);
+	cube_open(&bench, &by_count, 31);
 	for (unsigned count = 2; count <= 30; count++) {
 		s = bench_cube(&bench, count, 884, 0);
 		for (unsigned n = 0; n < bench_cuts(s, MTU); n++) {
@@ -329,8 +331,8 @@ START_TEST(duplicates_are_dropped)
 		while (bench.outs)
 			bench_home(&bench);
 	}
-	c = cube_end();
-	ck_assert_uint_eq(lost(), 0);
+	c = cube_end(&bench);
+	ck_assert_uint_eq(lost(&bench), 0);
 	ck_assert_uint_eq(c->runs, 1);
 	ck_assert_uint_eq(c->placed, 29 * bench_cuts(s, MTU));
 	ck_assert_uint_eq(bench_dropped(&bench),
@@ -346,7 +348,7 @@ steps(uint64_t step, bool given)
 {
 	struct format_shape shape = { .time_step = given ? step : 0 };
 
-	cube_open(&shape, 16);
+	cube_open(&bench, &shape, 16);
 	bench.step = step;
 	for (unsigned i = 1; i <= 30; i++) {
 		flow_heap(&bench, bench_cube(&bench, i * step, 884, 0), MTU,
@@ -354,8 +356,8 @@ steps(uint64_t step, bool given)
 		while (bench.outs)
 			bench_home(&bench);
 	}
-	cube_end();
-	all_there(30);
+	cube_end(&bench);
+	all_there(&bench, 30);
 	ck_assert_uint_eq(bench.gap, 0);
 	bench_close(&bench);
 }
@@ -373,7 +375,7 @@ END_TEST
 /* Rounded times, whose step is no whole number. */
 START_TEST(times_that_are_rounded)
 {
-	cube_open(&by_time, 16);
+	cube_open(&bench, &by_time, 16);
 	for (unsigned i = 0; i < 200; i++) {
 		struct sent *s = bench_cube(&bench, 2 + i, 884, 0);
 		uint64_t time = (uint64_t)(1000000 + i * 1000.37 + 0.5);
@@ -385,8 +387,8 @@ START_TEST(times_that_are_rounded)
 		while (bench.outs)
 			bench_home(&bench);
 	}
-	cube_end();
-	all_there(200);
+	cube_end(&bench);
+	all_there(&bench, 200);
 	bench_close(&bench);
 }
 END_TEST

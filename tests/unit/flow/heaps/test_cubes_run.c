@@ -6,6 +6,8 @@
 #include "lib/dice.h"
 #include "lib/cube_bench.h"
 
+static struct bench bench;
+
 /* ---- runs ------------------------------------------------------------ */
 
 static uint64_t
@@ -13,7 +15,7 @@ restart(unsigned heaps, uint64_t second, unsigned batch)
 {
 	uint64_t runs;
 
-	cube_open(&by_count, batch);
+	cube_open(&bench, &by_count, batch);
 	for (unsigned pass = 0; pass < 2; pass++) {
 		for (unsigned i = 0; i < heaps; i++) {
 			flow_heap(
@@ -24,8 +26,8 @@ restart(unsigned heaps, uint64_t second, unsigned batch)
 				bench_home(&bench);
 		}
 	}
-	cube_end();
-	ck_assert_uint_eq(lost(), 0);
+	cube_end(&bench);
+	ck_assert_uint_eq(lost(&bench), 0);
 	ck_assert_uint_eq(bench_dropped(&bench), 0);
 	runs = placement_counts(bench.place)->runs;
 	bench_close(&bench);
@@ -52,7 +54,7 @@ START_TEST(a_burst_of_late_heaps_is_no_run)
 {
 	uint64_t late = 0;
 
-	cube_open(&by_count, 16);
+	cube_open(&bench, &by_count, 16);
 	for (unsigned count = 2; count <= 60; count++) {
 		if (count >= 10 && count < 14)
 			continue;
@@ -67,7 +69,7 @@ START_TEST(a_burst_of_late_heaps_is_no_run)
 			bench_home(&bench);
 	}
 	flow_heap(&bench, bench_cube(&bench, 61, 884, 0), MTU, 16);
-	cube_end();
+	cube_end(&bench);
 	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
 	ck_assert_uint_eq(bench_drop(&bench, DROP_LATE), late);
 	ck_assert_uint_eq(bench_dropped(&bench), late);
@@ -81,7 +83,7 @@ START_TEST(garbage_begins_no_run)
 	unsigned stray = 0;
 	struct dice dice = { 4 };
 
-	cube_open(&by_count, 16);
+	cube_open(&bench, &by_count, 16);
 	for (unsigned i = 0; i < 5; i++, stray++)
 		flow(&bench, bench_cube(&bench, dice_bits(&dice) >> 20, 884, 0),
 		     MTU, 0, 16);
@@ -95,7 +97,7 @@ START_TEST(garbage_begins_no_run)
 		while (bench.outs)
 			bench_home(&bench);
 	}
-	cube_end();
+	cube_end(&bench);
 	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
 	ck_assert_uint_eq(bench_drop(&bench, DROP_OUT_OF_WINDOW), stray);
 	ck_assert_uint_eq(bench_dropped(&bench), stray);
@@ -109,7 +111,7 @@ START_TEST(the_end_of_a_heap_comes_first)
 {
 	struct sent *s;
 
-	cube_open(&by_count, 16);
+	cube_open(&bench, &by_count, 16);
 	s = bench_cube(&bench, 2, 884, 0);
 	flow(&bench, s, MTU, bench_cuts(s, MTU) - 1, 16);
 	for (unsigned count = 3; count < 40; count++) {
@@ -117,11 +119,11 @@ START_TEST(the_end_of_a_heap_comes_first)
 		while (bench.outs)
 			bench_home(&bench);
 	}
-	cube_end();
+	cube_end(&bench);
 	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
 	ck_assert_uint_eq(placement_counts(bench.place)->heaps_incomplete, 1);
 	ck_assert_uint_eq(bench_dropped(&bench), 0);
-	ck_assert_uint_eq(lost(), 0);
+	ck_assert_uint_eq(lost(&bench), 0);
 	bench_close(&bench);
 }
 END_TEST
@@ -132,7 +134,7 @@ START_TEST(duplicates_without_a_time)
 {
 	unsigned packets, twice = 0;
 
-	cube_open(&by_time, 16);
+	cube_open(&bench, &by_time, 16);
 	bench.any_time = bench.again = true;
 	for (unsigned count = 0; count < 12; count++)
 		bench_cube(&bench, 1000 + 3 * count, 884, 0);
@@ -147,10 +149,10 @@ START_TEST(duplicates_without_a_time)
 		while (bench.outs)
 			bench_home(&bench);
 	}
-	cube_end();
+	cube_end(&bench);
 	ck_assert_uint_eq(bench_drop(&bench, DROP_DUPLICATE), twice);
 	ck_assert_uint_eq(bench_dropped(&bench), twice);
-	ck_assert_uint_eq(lost(), 0);
+	ck_assert_uint_eq(lost(&bench), 0);
 	bench_close(&bench);
 }
 END_TEST
@@ -158,19 +160,19 @@ END_TEST
 /* A stray packet between whose time and those of the heaps is no step. */
 START_TEST(a_stray_packet_comes_first)
 {
-	cube_open(&by_count, 16);
+	cube_open(&bench, &by_count, 16);
 	flow(&bench, bench_cube(&bench, 1, 884, 0), MTU, 3, 16);
 	for (unsigned count = 7; count < 40; count++) {
 		flow_heap(&bench, bench_cube(&bench, count, 884, 0), MTU, 16);
 		while (bench.outs)
 			bench_home(&bench);
 	}
-	cube_end();
+	cube_end(&bench);
 	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
 	ck_assert_uint_eq(placement_counts(bench.place)->heaps_incomplete, 0);
 	ck_assert_uint_eq(bench_drop(&bench, DROP_OUT_OF_WINDOW), 1);
 	ck_assert_uint_eq(bench_dropped(&bench), 1);
-	ck_assert_uint_eq(lost(), MTU - 40);
+	ck_assert_uint_eq(lost(&bench), MTU - 40);
 	bench_close(&bench);
 }
 END_TEST
@@ -178,7 +180,7 @@ END_TEST
 /* A step that was learned of two heaps between which one was lost. */
 START_TEST(a_wrong_step_is_left)
 {
-	cube_open(&by_count, 16);
+	cube_open(&bench, &by_count, 16);
 	bench.any_time = true;
 	for (unsigned count = 2; count < 40; count++) {
 		struct sent *s = bench_cube(&bench, count, 884, 0);
@@ -188,9 +190,9 @@ START_TEST(a_wrong_step_is_left)
 		while (bench.outs)
 			bench_home(&bench);
 	}
-	cube_end();
+	cube_end(&bench);
 	ck_assert_uint_eq(placement_counts(bench.place)->runs, 2);
-	ck_assert_uint_eq(lost(), 0);
+	ck_assert_uint_eq(lost(&bench), 0);
 	bench_close(&bench);
 }
 END_TEST
@@ -201,11 +203,11 @@ START_TEST(little_is_something)
 	struct sent *s;
 
 	for (unsigned pieces = 1; pieces < 20; pieces++) {
-		cube_open(&by_count, 16);
+		cube_open(&bench, &by_count, 16);
 		s = bench_cube(&bench, 2, 884, 0);
 		for (unsigned i = 0; i < pieces; i++)
 			flow(&bench, s, MTU, i % 15, 16);
-		cube_end();
+		cube_end(&bench);
 		ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
 		ck_assert_uint_gt(bench.filled, 0);
 		bench_close(&bench);
@@ -219,7 +221,7 @@ START_TEST(items_of_another_length)
 {
 	struct sent *s;
 
-	cube_open(&by_count, 16);
+	cube_open(&bench, &by_count, 16);
 	for (unsigned count = 2; count < 10; count++)
 		flow_heap(&bench, bench_cube(&bench, count, 884, 0), MTU, 16);
 	s = bench_heap(&bench, 10, 884 + VISIBILITIES + 1, 1);
@@ -235,24 +237,24 @@ START_TEST(items_of_another_length)
 	s->item[0] = htobe64((uint64_t)BENCH_ITEM << BENCH_BITS |
 			     UINT64_C(0xfffffffffff0));
 	flow(&bench, s, MTU, 0, 16);
-	cube_end();
+	cube_end(&bench);
 	ck_assert_uint_eq(bench_drop(&bench, DROP_TOO_LARGE), 1);
 	ck_assert_uint_eq(bench_drop(&bench, DROP_MALFORMED), 2);
-	ck_assert_uint_eq(lost(), (MTU - 48 - 884) * 3);
+	ck_assert_uint_eq(lost(&bench), (MTU - 48 - 884) * 3);
 	bench_close(&bench);
 }
 END_TEST
 
 START_TEST(no_block_and_on_again)
 {
-	cube_open(&by_count, 16);
+	cube_open(&bench, &by_count, 16);
 	for (unsigned count = 2; count < 10; count++)
 		flow_heap(&bench, bench_cube(&bench, count, 884, 0), MTU, 16);
-	cube_next(16);
+	cube_next(&bench, 16);
 	bench_starve(&bench, 0);
 	for (unsigned count = 10; count < 40; count++)
 		flow_heap(&bench, bench_cube(&bench, count, 884, 0), MTU, 16);
-	cube_next(16);
+	cube_next(&bench, 16);
 	ck_assert_uint_gt(bench_drop(&bench, DROP_NO_BUFFER), 0);
 	bench_feed(&bench);
 	bench_aim(&bench, 16);
@@ -261,7 +263,7 @@ START_TEST(no_block_and_on_again)
 		while (bench.outs)
 			bench_home(&bench);
 	}
-	cube_end();
+	cube_end(&bench);
 	ck_assert_uint_eq(bench_dropped(&bench),
 			  bench_drop(&bench, DROP_NO_BUFFER));
 	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
@@ -326,7 +328,7 @@ tell(bool apart, uint32_t longest, unsigned descriptors)
 {
 	struct told told = { 0 };
 
-	cube_open(&by_count, 16);
+	cube_open(&bench, &by_count, 16);
 	flow_heap(&bench, bench_control(&bench, 1, PIECE_START), longest, 16);
 	if (apart)
 		flow_heap(&bench, described(2, false), longest, 16);
@@ -334,13 +336,13 @@ tell(bool apart, uint32_t longest, unsigned descriptors)
 		flow_heap(&bench, described(count, !apart || count > 3),
 			  longest, 16);
 	flow_heap(&bench, bench_control(&bench, 10, PIECE_STOP), longest, 16);
-	cube_end();
+	cube_end(&bench);
 	for (unsigned i = 0; i < bench.outs; i++)
 		notes_events(bench.out[i], &bench_format, hear, &told);
 	ck_assert_uint_eq(told.starts, 1);
 	ck_assert_uint_eq(told.stops, 1);
 	ck_assert_uint_eq(told.descriptors, descriptors);
-	ck_assert_uint_eq(lost(), 0);
+	ck_assert_uint_eq(lost(&bench), 0);
 	ck_assert_uint_gt(bench_drop(&bench, DROP_UNSTORED), 1);
 	bench_close(&bench);
 }
@@ -360,7 +362,7 @@ START_TEST(descriptors_that_come_twice)
 	struct told told = { 0 };
 	struct sent *s;
 
-	cube_open(&by_count, 16);
+	cube_open(&bench, &by_count, 16);
 	s = described(2, false);
 	flow(&bench, s, 800, 0, 16);
 	flow(&bench, s, 800, 1, 16);
@@ -370,7 +372,7 @@ START_TEST(descriptors_that_come_twice)
 	flow(&bench, s, 800, 2, 16);
 	for (unsigned count = 5; count < 10; count++)
 		flow_heap(&bench, bench_cube(&bench, count, 0, 0), MTU, 16);
-	cube_end();
+	cube_end(&bench);
 	for (unsigned i = 0; i < bench.outs; i++)
 		notes_events(bench.out[i], &bench_format, hear, &told);
 	ck_assert_uint_eq(told.descriptors, 11);
@@ -397,14 +399,14 @@ items_alike(uint64_t id, uint32_t items)
 	struct sent *s;
 
 	format.item = item_counted;
-	cube_open(&by_count, 16);
+	cube_open(&bench, &by_count, 16);
 	((struct heaps *)bench.place)->a.format = &format;
 	s = bench_heap(&bench, 2, 1000, items);
 	for (uint32_t i = 0; i < items; i++)
 		s->item[i] = htobe64(id << BENCH_BITS);
 	looks = 0;
 	bench_piece(&bench, s, 0, 1000, 0, items, true);
-	cube_end();
+	cube_end(&bench);
 	ck_assert_uint_le(looks, 80 * items);
 	ck_assert_uint_eq(bench_dropped(&bench), 1);
 	bench_close(&bench);
@@ -434,7 +436,7 @@ cut(const struct format_shape *shape, uint32_t longest, unsigned k,
 	unsigned packets, at = 0, untimed = 0, waiting = 0, heads = 0;
 	const struct counts *c;
 
-	cube_open(shape, 16);
+	cube_open(&bench, shape, 16);
 	for (unsigned i = 0; i < CUT_HEAPS; i++)
 		bench_cube(&bench, 1000 + i, 884, 0);
 	packets = bench_cuts(&bench.sent[0], longest);
@@ -452,7 +454,7 @@ cut(const struct format_shape *shape, uint32_t longest, unsigned k,
 		while (bench.outs)
 			bench_home(&bench);
 	}
-	c = cube_end();
+	c = cube_end(&bench);
 	for (unsigned i = 0; i < CUT_HEAPS; i++)
 		untimed += shape->time_item && !first[i] ? came[i] : 0;
 	if (!shape->time_item && waiting > 2 * RUN_AGREE)
@@ -460,7 +462,7 @@ cut(const struct format_shape *shape, uint32_t longest, unsigned k,
 	ck_assert_uint_eq(c->runs, 1);
 	ck_assert_uint_eq(c->drop[DROP_UNTIMED], untimed);
 	ck_assert_uint_eq(bench_dropped(&bench), untimed);
-	ck_assert(untimed || !lost());
+	ck_assert(untimed || !lost(&bench));
 	bench_close(&bench);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/cut_bench.h"
 
+static struct bench bench;
+
 static const struct stream four = { { 5, 0, 9, 3 }, 4, 10, 0, 1 };
 
 /* What was sent is the packets of the stream that are there, each once and in
@@ -29,7 +31,7 @@ is_stream(const struct bench *x, unsigned from, unsigned to)
 
 START_TEST(whole_blocks_are_runs)
 {
-	struct bench *x = bench_make(four);
+	struct bench *x = bench_make(&bench, four);
 
 	bench_open(x);
 	bench_all(x);
@@ -42,7 +44,7 @@ END_TEST
 
 START_TEST(what_is_missing_is_not_sent)
 {
-	struct bench *x = bench_make(four);
+	struct bench *x = bench_make(&bench, four);
 	unsigned lost = 0;
 
 	for (unsigned i = 0; i < BENCH_SLOTS; i++)
@@ -61,7 +63,7 @@ END_TEST
 START_TEST(blocks_come_in_parts_and_again)
 {
 	for (unsigned round = 0; round < 40; round++) {
-		struct bench *x = bench_make(four);
+		struct bench *x = bench_make(&bench, four);
 		unsigned lost = 0;
 
 		x->dice.state = round;
@@ -81,7 +83,7 @@ END_TEST
 
 START_TEST(prefixes_may_be_left_out)
 {
-	struct bench *x = bench_make(four);
+	struct bench *x = bench_make(&bench, four);
 
 	x->choice.prefix = SEND_PREFIX_NONE;
 	bench_open(x);
@@ -89,7 +91,7 @@ START_TEST(prefixes_may_be_left_out)
 	ck_assert_uint_eq(x->sents, BENCH_SLOTS);
 	ck_assert_uint_eq(x->sent[7].head_bytes, 0);
 	cut_free(x->cut);
-	x = bench_make(four);
+	x = bench_make(&bench, four);
 	x->args.bare = true;
 	bench_open(x);
 	bench_all(x);
@@ -102,7 +104,7 @@ END_TEST
 
 START_TEST(what_cannot_be_had_is_counted_once)
 {
-	struct bench *x = bench_make(four);
+	struct bench *x = bench_make(&bench, four);
 	struct parcel gap = { .record = { .number = 24,
 					  .first = BENCH_SLOTS,
 					  .missing = 1000,
@@ -138,7 +140,7 @@ END_TEST
 START_TEST(packets_are_wanted_again)
 {
 	for (unsigned from = 0; from < BENCH_SLOTS; from += 77) {
-		struct bench *x = bench_make(four);
+		struct bench *x = bench_make(&bench, four);
 		unsigned lost = 0;
 		uint32_t run;
 		uint64_t first;
@@ -162,7 +164,7 @@ END_TEST
 
 START_TEST(one_substream_alone)
 {
-	struct bench *x = bench_make(four);
+	struct bench *x = bench_make(&bench, four);
 
 	for (unsigned i = 0; i < BENCH_BLOCKS; i++)
 		x->parcel[i].record.sub = (uint16_t)(i % 3);
@@ -181,7 +183,7 @@ bench_parts(void)
 {
 	const struct stream parts = { { 5, 0 }, 2, 10, 0, 4 };
 
-	return bench_make(parts);
+	return bench_make(&bench, parts);
 }
 
 START_TEST(headers_are_stripped)
@@ -202,7 +204,7 @@ START_TEST(headers_are_stripped)
 				 s->bytes);
 	}
 	cut_free(x->cut);
-	x = bench_make(four);
+	x = bench_make(&bench, four);
 	x->choice.headers_off = true;
 	bench_open(x);
 	bench_all(x);
@@ -223,15 +225,15 @@ START_TEST(impossible_choices_are_refused)
 	x->choice.threads_n = 1;
 	ck_assert_int_eq(cut_make(&x->cut, &x->args), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(x->why, "thread"));
-	x = bench_make(four);
+	x = bench_make(&bench, four);
 	x->choice.strip = PAYLOAD;
 	ck_assert_int_eq(cut_make(&x->cut, &x->args), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(x->why, "nothing left"));
-	x = bench_make(four);
+	x = bench_make(&bench, four);
 	x->choice.headers_off = true;
 	x->shape.header = 0;
 	ck_assert_int_eq(cut_make(&x->cut, &x->args), -EINVAL);
-	x = bench_make(four);
+	x = bench_make(&bench, four);
 	x->shape.store = HEAP_ROW;
 	x->args.bare = true;
 	mute.parse = NULL;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/cut_bench.h"
 
+static struct bench bench;
+
 static const struct stream four = { { 5, 0, 9, 3 }, 4, 10, 0, 1 };
 
 static struct bench *
 bench_threads(const uint32_t *threads, unsigned n)
 {
-	struct bench *x = bench_make(four);
+	struct bench *x = bench_make(&bench, four);
 
 	x->choice.threads = threads;
 	x->choice.threads_n = n;
@@ -173,7 +175,7 @@ is_from_to(const struct bench *x, unsigned from, unsigned to)
 START_TEST(packets_that_begin_in_a_range_of_bytes)
 {
 	for (unsigned round = 0; round < 200; round++) {
-		struct bench *x = bench_make(four);
+		struct bench *x = bench_make(&bench, four);
 		unsigned a = round * 7919 % (BENCH_SLOTS * PAYLOAD);
 		unsigned e = a + round * round * 31 % 9999;
 
@@ -199,7 +201,7 @@ END_TEST
 START_TEST(a_range_of_arrival_times)
 {
 	for (unsigned round = 0; round < 60; round++) {
-		struct bench *x = bench_make(four);
+		struct bench *x = bench_make(&bench, four);
 		unsigned a = round * 23, e = a + 1 + round * 7;
 
 		x->choice.from_ns = START_NS + (int64_t)a * SLOT_NS;
@@ -218,7 +220,7 @@ END_TEST
 /* Packets with their own times: four threads have the same one. */
 START_TEST(a_range_of_the_datas_times)
 {
-	struct bench *x = bench_make(four);
+	struct bench *x = bench_make(&bench, four);
 
 	x->shape.fps = 10;
 	for (unsigned i = 0; i < BENCH_BLOCKS; i++)
@@ -235,7 +237,7 @@ END_TEST
 
 START_TEST(it_says_when_the_range_has_ended)
 {
-	struct bench *x = bench_make(four);
+	struct bench *x = bench_make(&bench, four);
 
 	x->choice.to_ns = START_NS + (int64_t)4 * SLOTS * SLOT_NS;
 	x->args.subs = 2;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/cut_bench.h"
 
+static struct bench bench;
+
 static const struct stream four = { { 5, 0, 9, 3 }, 4, 10, 0, 1 };
 
 static struct bench *
 bench_plain(void)
 {
-	struct bench *x = bench_make(four);
+	struct bench *x = bench_make(&bench, four);
 
 	x->args.plain = true;
 	return x;

@@ -8,6 +8,10 @@
 #include "store/repair/removal.h"
 #include "lib/made_read.h"
 
+static struct made m;
+static struct recording *rec;
+static struct fault fault;
+
 /* A source on disks, held against the recording's file and its frames. */
 
 #define SECOND INT64_C(1000000000)
@@ -92,7 +96,7 @@ static void
 finish(void)
 {
 	source_close(source);
-	done();
+	done(&m, rec);
 }
 
 START_TEST(test_whole)
@@ -104,7 +108,7 @@ START_TEST(test_whole)
 	begin();
 	made_blocks(&m, 20);
 	made_end(&m, 20);
-	f = opened();
+	f = opened(&m, &rec);
 	source_opens();
 	ck_assert_int_eq(source->ops->about(source, &about), -EAGAIN);
 	ck_assert_uint_eq(is_file(0), 20);
@@ -154,7 +158,7 @@ START_TEST(test_lost)
 	ck_assert_int_eq(unlink(made_path(&m, 1, MADE_NAME ".00000007")), 0);
 	ck_assert_int_eq(
 	    truncate(made_path(&m, 2, MADE_NAME ".00000008"), 1024), 0);
-	opened();
+	opened(&m, &rec);
 	source_opens();
 	ck_assert_uint_eq(is_file(0), 10);
 	source->ops->facts(source, &facts);
@@ -199,7 +203,7 @@ START_TEST(test_flipped)
 	byte ^= 1;
 	ck_assert_int_eq(pwrite(fd, &byte, 1, 2500), 1);
 	close(fd);
-	opened();
+	opened(&m, &rec);
 	args.verify = true;
 	source_opens();
 	ck_assert_int_eq(errs(&good, &bad), -EBADMSG);
@@ -226,7 +230,7 @@ START_TEST(test_flipped_quantum)
 	byte ^= 1;
 	ck_assert_int_eq(pwrite(fd, &byte, 1, 2500), 1);
 	close(fd);
-	opened();
+	opened(&m, &rec);
 	args.verify = true;
 	source_opens();
 	ck_assert_int_eq(errs(&good, &bad), -EBADMSG);
@@ -243,7 +247,7 @@ START_TEST(test_name_lookup)
 	begin();
 	made_blocks(&m, 9);
 	made_end(&m, 9);
-	opened();
+	opened(&m, &rec);
 	source_opens();
 	ck_assert_int_eq(source->ops->seek_number(source, 5), 0);
 	ck_assert_int_eq(next(&p), 0);
@@ -271,7 +275,7 @@ START_TEST(test_ranges)
 	begin();
 	made_blocks(&m, 20);
 	made_end(&m, 20);
-	opened();
+	opened(&m, &rec);
 	/* A block is 6.4 s. */
 	args.from_ns = (MADE_SECOND + 13) * SECOND;
 	args.to_ns = (MADE_SECOND + 20) * SECOND;
@@ -338,7 +342,7 @@ START_TEST(test_follow)
 	ck_assert_int_eq(err, -ENODATA);
 	ck_assert_uint_eq(n, 12);
 	ck_assert_uint_eq(waits, 9);
-	opened();
+	opened(&m, &rec);
 	ck_assert_int_eq(source->ops->seek_number(source, 0), 0);
 	ck_assert_uint_eq(is_file(0), 12);
 	finish();
@@ -512,7 +516,7 @@ START_TEST(test_subs)
 			made_write(&m, i % 3, &mb);
 	}
 	made_end(&m, 12);
-	opened();
+	opened(&m, &rec);
 	source_opens();
 	while (!next(&p)) {
 		ck_assert_uint_eq(p.record.number, n);
@@ -553,7 +557,7 @@ START_TEST(test_rows)
 	begin();
 	made_blocks(&m, 9);
 	made_end(&m, 9);
-	opened();
+	opened(&m, &rec);
 	args.verify = true;
 	source_opens();
 	ck_assert_uint_eq(is_file(0), 9);
@@ -595,7 +599,7 @@ START_TEST(test_cubes)
 	}
 	json_decref(line);
 	made_end(&m, 3);
-	opened();
+	opened(&m, &rec);
 	source_opens();
 	for (unsigned i = 0; i < 3; i++) {
 		ck_assert_int_eq(next(&p), 0);

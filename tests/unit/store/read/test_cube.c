@@ -8,6 +8,9 @@
 #include "lib/made_read.h"
 #include "lib/suite.h"
 
+static struct made m;
+static struct recording *rec;
+
 static struct made_block mb;
 static struct cube *cube;
 
@@ -63,7 +66,7 @@ static const struct cube_span *
 cubed(uint64_t numbers, size_t *n)
 {
 	made_end(&m, numbers);
-	opened();
+	opened(&m, &rec);
 	ck_assert_int_eq(cube_open(&cube, rec), 0);
 	return cube_spans(cube, n);
 }
@@ -72,7 +75,7 @@ static void
 end(void)
 {
 	cube_close(cube);
-	done();
+	done(&m, rec);
 }
 
 /* Is an item there, and the one that its channel had at this place? */
@@ -219,9 +222,9 @@ START_TEST(nothing)
 	end();
 	made_begin(&m);
 	made_end(&m, 0);
-	opened();
+	opened(&m, &rec);
 	ck_assert_int_eq(cube_open(&cube, rec), -ENOTSUP);
-	done();
+	done(&m, rec);
 }
 END_TEST
 

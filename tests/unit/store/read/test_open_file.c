@@ -7,6 +7,10 @@
 #include "lib/dice.h"
 #include "lib/made_open.h"
 
+static struct made m;
+static struct open_recordings *set;
+static struct open_recording *op;
+
 /* A recording as many have it open as a file. */
 
 enum { BLOCKS = 120, FILE_BYTES = BLOCKS * MADE_BLOCK };
@@ -17,7 +21,7 @@ begin(unsigned blocks, const struct open_recordings_args *a)
 	made_begin(&m);
 	made_blocks(&m, blocks);
 	made_end(&m, blocks);
-	set_opens(a);
+	set_opens(&m, &set, &op, a);
 }
 
 START_TEST(test_whole)
@@ -27,10 +31,10 @@ START_TEST(test_whole)
 	uint8_t byte;
 
 	begin(BLOCKS, &(struct open_recordings_args){ .cache = 1 });
-	rd = reading(&whole);
+	rd = reading(op, &whole);
 	ck_assert_uint_eq(open_file_bytes(rd), FILE_BYTES);
 	for (uint64_t at = 0; at < FILE_BYTES; at += 100000)
-		ck_assert(is_sent(rd, at,
+		ck_assert(is_sent(&m, rd, at,
 				  FILE_BYTES - at < 100000
 				      ? (size_t)(FILE_BYTES - at)
 				      : 100000));
@@ -44,7 +48,7 @@ START_TEST(test_whole)
 	ck_assert_uint_eq(facts.bytes, FILE_BYTES);
 	ck_assert_int_eq(facts.state, RECORDING_COMPLETE);
 	open_file_free(rd);
-	set_done();
+	set_done(&m, set, op);
 }
 END_TEST
 
@@ -56,28 +60,28 @@ START_TEST(test_costs)
 	struct open_file *rd;
 
 	begin(BLOCKS, &(struct open_recordings_args){ 0 });
-	rd = reading(&whole);
+	rd = reading(op, &whole);
 	for (uint64_t at = 0; at < FILE_BYTES; at += 4 * MADE_BLOCK)
-		ck_assert(is_sent(rd, at, 4 * MADE_BLOCK));
+		ck_assert(is_sent(&m, rd, at, 4 * MADE_BLOCK));
 	ck_assert(open_recording_counts(set, MADE_NAME, &counts));
 	ck_assert_uint_eq(counts.bytes, FILE_BYTES);
 	ck_assert_uint_eq(counts.disk_bytes, FILE_BYTES);
 	ck_assert_uint_eq(counts.filled_bytes + counts.unreadable_bytes, 0);
 	open_file_free(rd);
-	set_done();
+	set_done(&m, set, op);
 
 	/* There is nothing that could be read ahead of one request. */
 	begin(BLOCKS, &(struct open_recordings_args){ 0 });
 	for (unsigned i = 1; i <= 50; i++) {
-		rd = reading(&whole);
-		ck_assert(is_sent(rd,
+		rd = reading(op, &whole);
+		ck_assert(is_sent(&m, rd,
 				  dice_roll(&d, BLOCKS) * (uint64_t)MADE_BLOCK,
 				  MADE_BLOCK));
 		open_file_free(rd);
 		ck_assert(open_recording_counts(set, MADE_NAME, &counts));
 		ck_assert_uint_le(counts.disk_bytes, i * MADE_BLOCK);
 	}
-	set_done();
+	set_done(&m, set, op);
 }
 END_TEST
 
@@ -109,7 +113,7 @@ read_anywhere(void *arg)
 
 		if (bytes == 1 && FILE_BYTES - at > 20000)
 			bytes = 20000;
-		wrong += !is_sent(o->rd, at, bytes);
+		wrong += !is_sent(&m, o->rd, at, bytes);
 	}
 	return NULL;
 }
@@ -122,7 +126,7 @@ read_on(void *arg)
 	pthread_barrier_wait(&together);
 	for (uint64_t at = 0; at < FILE_BYTES; at += 30000)
 		wrong +=
-		    !is_sent(o->rd, at,
+		    !is_sent(&m, o->rd, at,
 			     FILE_BYTES - at < 30000 ? (size_t)(FILE_BYTES - at)
 						     : 30000);
 	return NULL;
@@ -136,7 +140,7 @@ all(bool one_reading, void *(*read)(void *))
 	pthread_barrier_init(&together, NULL, READERS);
 	atomic_store(&wrong, 0);
 	for (unsigned i = 0; i < READERS; i++) {
-		one[i].rd = i && one_reading ? one[0].rd : reading(&whole);
+		one[i].rd = i && one_reading ? one[0].rd : reading(op, &whole);
 		one[i].seed = i + 1;
 		ck_assert_int_eq(
 		    pthread_create(&one[i].thread, NULL, read, &one[i]), 0);
@@ -158,7 +162,7 @@ START_TEST(test_many_of_their_own)
 	begin(BLOCKS, &(struct open_recordings_args){ .cache = 1 });
 	all(false, read_anywhere);
 	all(false, read_on);
-	set_done();
+	set_done(&m, set, op);
 }
 END_TEST
 
@@ -167,7 +171,7 @@ START_TEST(test_many_of_one)
 	begin(BLOCKS, &(struct open_recordings_args){ .cache = 1 });
 	all(true, read_anywhere);
 	all(true, read_on);
-	set_done();
+	set_done(&m, set, op);
 }
 END_TEST
 
@@ -181,7 +185,7 @@ START_TEST(test_shared)
 	ck_assert(open_recording_counts(set, MADE_NAME, &counts));
 	ck_assert_uint_eq(counts.bytes, READERS * (uint64_t)FILE_BYTES);
 	ck_assert_uint_lt(counts.disk_bytes, 2 * FILE_BYTES);
-	set_done();
+	set_done(&m, set, op);
 }
 END_TEST
 
@@ -197,22 +201,22 @@ START_TEST(test_gone)
 	made_blocks(&m, 9);
 	made_end(&m, 9);
 	ck_assert_int_eq(unlink(made_path(&m, 1, MADE_NAME ".00000004")), 0);
-	set_opens(&(struct open_recordings_args){ .cache = 1 });
-	rd = reading(&whole);
+	set_opens(&m, &set, &op, &(struct open_recordings_args){ .cache = 1 });
+	rd = reading(op, &whole);
 	ck_assert_int_eq(read_bytes(rd, 3 * MADE_BLOCK, is, sizeof is),
 			 sizeof is);
-	made_bytes(3 * MADE_BLOCK, want, MADE_BLOCK);
+	made_bytes(&m, 3 * MADE_BLOCK, want, MADE_BLOCK);
 	ck_assert_mem_eq(is, want, MADE_BLOCK);
 	for (unsigned i = 0; i < MADE_SLOTS; i++)
 		made_fill(&m, 4 * MADE_SLOTS + i, want + i * MADE_PAYLOAD);
 	ck_assert_mem_eq(is + MADE_BLOCK, want, MADE_BLOCK);
-	made_bytes(5 * MADE_BLOCK, want, MADE_BLOCK);
+	made_bytes(&m, 5 * MADE_BLOCK, want, MADE_BLOCK);
 	ck_assert_mem_eq(is + 2 * MADE_BLOCK, want, MADE_BLOCK);
 	ck_assert(open_recording_counts(set, MADE_NAME, &counts));
 	ck_assert_uint_eq(counts.filled_bytes, MADE_BLOCK);
 	ck_assert_uint_eq(counts.unreadable_bytes, 0);
 	open_file_free(rd);
-	set_done();
+	set_done(&m, set, op);
 }
 END_TEST
 
@@ -242,14 +246,15 @@ START_TEST(test_flipped)
 	made_blocks(&m, 6);
 	made_end(&m, 6);
 	flip(1, MADE_NAME ".00000004", 1030);
-	set_opens(&(struct open_recordings_args){ .verify = true });
-	rd = reading(&whole);
-	ck_assert(is_sent(rd, 4 * MADE_BLOCK, 1024));
+	set_opens(&m, &set, &op,
+		  &(struct open_recordings_args){ .verify = true });
+	rd = reading(op, &whole);
+	ck_assert(is_sent(&m, rd, 4 * MADE_BLOCK, 1024));
 	ck_assert_int_eq(read_bytes(rd, 4 * MADE_BLOCK, is, MADE_BLOCK), -EIO);
-	ck_assert(is_sent(rd, 4 * MADE_BLOCK + 1536, 1000));
+	ck_assert(is_sent(&m, rd, 4 * MADE_BLOCK + 1536, 1000));
 	ck_assert(open_recording_counts(set, MADE_NAME, &counts));
 	ck_assert_uint_eq(counts.unreadable_bytes, 512);
-	zero = reading(&filled);
+	zero = reading(op, &filled);
 	ck_assert_int_eq(read_bytes(zero, 4 * MADE_BLOCK, is, MADE_BLOCK),
 			 MADE_BLOCK);
 	ck_assert_mem_eq(is + 1024, none, 512);
@@ -257,7 +262,7 @@ START_TEST(test_flipped)
 	ck_assert_uint_eq(counts.filled_bytes, 512);
 	open_file_free(rd);
 	open_file_free(zero);
-	set_done();
+	set_done(&m, set, op);
 }
 END_TEST
 
@@ -272,7 +277,7 @@ START_TEST(test_strip)
 	struct open_file *rd;
 
 	begin(BLOCKS, &(struct open_recordings_args){ .cache = 1 });
-	rd = reading(&strip);
+	rd = reading(op, &strip);
 	ck_assert_uint_eq(open_file_bytes(rd),
 			  FILE_BYTES / MADE_PAYLOAD * LEFT);
 	for (unsigned i = 0; i < SLOTS; i++) {
@@ -286,7 +291,7 @@ START_TEST(test_strip)
 		ck_assert_mem_eq(is, want + at, n);
 	}
 	open_file_free(rd);
-	set_done();
+	set_done(&m, set, op);
 }
 END_TEST
 
@@ -296,15 +301,15 @@ START_TEST(test_thread)
 	struct open_file *rd;
 
 	begin(BLOCKS, &(struct open_recordings_args){ .cache = 1 });
-	rd = reading(&none); /* the only one there is */
+	rd = reading(op, &none); /* the only one there is */
 	ck_assert_uint_eq(open_file_bytes(rd), FILE_BYTES);
 	for (uint64_t at = 0; at < FILE_BYTES; at += 99999)
-		ck_assert(is_sent(rd, at,
+		ck_assert(is_sent(&m, rd, at,
 				  FILE_BYTES - at < 99999
 				      ? (size_t)(FILE_BYTES - at)
 				      : 99999));
 	open_file_free(rd);
-	set_done();
+	set_done(&m, set, op);
 }
 END_TEST
 

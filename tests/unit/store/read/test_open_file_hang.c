@@ -4,6 +4,11 @@
 #include "lib/made_open.h"
 #include "lib/suite.h"
 
+static struct made m;
+static struct open_recordings *set;
+static struct open_recording *op;
+static struct fault fault;
+
 /*
  * The second of three disks hangs, or has errors: it stops who needs it, for
  * as long as there is patience, and nobody else.
@@ -27,7 +32,7 @@ begin(const struct open_recordings_args *a)
 	ck_assert_int_eq(rename(path, under), 0);
 	ck_assert_int_eq(mkdir(path, 0755), 0);
 	ck_assert_int_eq(hang_fs_mount(&fs, under, path), 0);
-	set_opens(a);
+	set_opens(&m, &set, &op, a);
 }
 
 static void
@@ -56,14 +61,14 @@ START_TEST(test_hangs_and_answers)
 	unsigned bad = 0;
 
 	begin(&a);
-	rd = reading(&whole);
-	ck_assert(is_sent(rd, 0, 10 * MADE_BLOCK));
+	rd = reading(op, &whole);
+	ck_assert(is_sent(&m, rd, 0, 10 * MADE_BLOCK));
 	atomic_store(&fs.told->hang, true);
 	for (unsigned i = 20; i < 50; i++) {
 		ssize_t got = read_bytes(rd, i * MADE_BLOCK, is, sizeof is);
 
 		if (!is_on(i))
-			ck_assert(is_sent(rd, i * MADE_BLOCK, MADE_BLOCK));
+			ck_assert(is_sent(&m, rd, i * MADE_BLOCK, MADE_BLOCK));
 		else if (got < 0)
 			ck_assert_int_eq(got, -EIO);
 		bad += got < 0;
@@ -79,7 +84,7 @@ START_TEST(test_hangs_and_answers)
 		usleep(1000);
 		open_recordings_use(set, &use);
 	} while (use.hang);
-	ck_assert(is_sent(rd, 0, BLOCKS * MADE_BLOCK));
+	ck_assert(is_sent(&m, rd, 0, BLOCKS * MADE_BLOCK));
 	open_file_free(rd);
 	open_recording_put(op);
 	finish();
@@ -99,15 +104,15 @@ START_TEST(test_opened_while_it_hangs)
 	open_recording_put(op);
 	open_recordings_free(set);
 	atomic_store(&fs.told->hang, true);
-	set_opens(&a);
-	rd = reading(&whole);
+	set_opens(&m, &set, &op, &a);
+	rd = reading(op, &whole);
 	for (unsigned i = 0; i < BLOCKS - 3; i++) {
 		if (is_on(i))
 			ck_assert_int_eq(
 			    read_bytes(rd, i * MADE_BLOCK, is, sizeof is),
 			    -EIO);
 		else
-			ck_assert(is_sent(rd, i * MADE_BLOCK, MADE_BLOCK));
+			ck_assert(is_sent(&m, rd, i * MADE_BLOCK, MADE_BLOCK));
 	}
 	open_file_free(rd);
 	open_recording_put(op);
@@ -116,8 +121,8 @@ START_TEST(test_opened_while_it_hangs)
 		usleep(10000);
 		err = open_recording_get(set, MADE_NAME, &op, &fault);
 		ck_assert_int_eq(err, 0);
-		rd = reading(&whole);
-		err = !is_sent(rd, 0, BLOCKS * MADE_BLOCK);
+		rd = reading(op, &whole);
+		err = !is_sent(&m, rd, 0, BLOCKS * MADE_BLOCK);
 		open_file_free(rd);
 		open_recording_put(op);
 	} while (err);
@@ -136,22 +141,22 @@ START_TEST(test_opened_while_it_fails)
 	open_recording_put(op);
 	open_recordings_free(set);
 	atomic_store(&fs.told->fail_to, UINT64_MAX);
-	set_opens(&a);
-	rd = reading(&whole);
+	set_opens(&m, &set, &op, &a);
+	rd = reading(op, &whole);
 	for (unsigned i = 0; i < BLOCKS - 3; i++) {
 		if (is_on(i))
 			ck_assert_int_eq(
 			    read_bytes(rd, i * MADE_BLOCK, is, sizeof is),
 			    -EIO);
 		else
-			ck_assert(is_sent(rd, i * MADE_BLOCK, MADE_BLOCK));
+			ck_assert(is_sent(&m, rd, i * MADE_BLOCK, MADE_BLOCK));
 	}
 	open_file_free(rd);
 	open_recording_put(op);
 	atomic_store(&fs.told->fail_to, 0);
 	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &op, &fault), 0);
-	rd = reading(&whole);
-	ck_assert(is_sent(rd, 0, BLOCKS * MADE_BLOCK));
+	rd = reading(op, &whole);
+	ck_assert(is_sent(&m, rd, 0, BLOCKS * MADE_BLOCK));
 	open_file_free(rd);
 	open_recording_put(op);
 	finish();
@@ -199,7 +204,7 @@ START_TEST(test_told_seldom)
 	open_recording_put(op);
 	atomic_store(&fs.told->fail_to, UINT64_MAX);
 	open_recordings_free(set);
-	set_opens(&a);
+	set_opens(&m, &set, &op, &a);
 	open_recording_put(op);
 	lines = lines_with("cannot be read", open_often);
 	ck_assert_uint_ge(lines, 1);
@@ -218,18 +223,18 @@ START_TEST(test_got_again_while_it_hangs)
 
 	begin(&a);
 	first = op;
-	rd = reading(&whole);
+	rd = reading(op, &whole);
 	atomic_store(&fs.told->hang, true);
 	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &op, &fault), 0);
 	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &again, &fault), 0);
 	ck_assert_ptr_eq(op, again);
 	open_recording_put(again);
-	other = reading(&whole);
+	other = reading(op, &whole);
 	for (unsigned i = 0; i < BLOCKS - 3; i++) {
 		if (is_on(i))
 			continue;
-		ck_assert(is_sent(rd, i * MADE_BLOCK, MADE_BLOCK));
-		ck_assert(is_sent(other, i * MADE_BLOCK, MADE_BLOCK));
+		ck_assert(is_sent(&m, rd, i * MADE_BLOCK, MADE_BLOCK));
+		ck_assert(is_sent(&m, other, i * MADE_BLOCK, MADE_BLOCK));
 	}
 	open_file_free(other);
 	open_recording_put(op);
@@ -248,7 +253,7 @@ START_TEST(test_closed_while_it_hangs)
 	struct open_file *rd;
 
 	begin(&a);
-	rd = reading(&whole);
+	rd = reading(op, &whole);
 	atomic_store(&fs.told->hang, true);
 	ck_assert_int_eq(read_bytes(rd, MADE_BLOCK, is, sizeof is), -EIO);
 	open_file_free(rd);
@@ -259,7 +264,7 @@ START_TEST(test_closed_while_it_hangs)
 	while (atomic_load(&fs.told->held))
 		usleep(1000);
 	usleep(100000);
-	set_opens(&a);
+	set_opens(&m, &set, &op, &a);
 	open_recording_put(op);
 	finish();
 }
@@ -276,13 +281,14 @@ START_TEST(test_errors)
 	unsigned bad = 0;
 
 	begin(&a);
-	rd = reading(&whole);
-	filled = reading(&zero);
+	rd = reading(op, &whole);
+	filled = reading(op, &zero);
 	atomic_store(&fs.told->fail_to, UINT64_MAX);
 	for (unsigned i = 0; i < BLOCKS; i++) {
 		if (!is_on(i)) {
-			ck_assert(is_sent(rd, i * MADE_BLOCK, MADE_BLOCK));
-			ck_assert(is_sent(filled, i * MADE_BLOCK, MADE_BLOCK));
+			ck_assert(is_sent(&m, rd, i * MADE_BLOCK, MADE_BLOCK));
+			ck_assert(
+			    is_sent(&m, filled, i * MADE_BLOCK, MADE_BLOCK));
 			continue;
 		}
 		bad++;

@@ -5,6 +5,11 @@
 
 #include "lib/made_open.h"
 
+static struct made m;
+static struct open_recordings *set;
+static struct open_recording *op;
+static struct fault fault;
+
 /* Recordings that are open: found again, made anew, growing. */
 
 enum { BLOCKS = 9 };
@@ -16,7 +21,7 @@ begin(unsigned blocks, bool ended, const struct open_recordings_args *a)
 	made_blocks(&m, blocks);
 	if (ended)
 		made_end(&m, blocks);
-	set_opens(a);
+	set_opens(&m, &set, &op, a);
 }
 
 static struct open_recordings_use
@@ -40,8 +45,8 @@ START_TEST(test_found_again)
 	open_recording_put(other);
 	ck_assert_uint_eq(use().open, 1);
 	ck_assert_uint_eq(use().idle, 0);
-	rd = reading(&whole);
-	ck_assert(is_sent(rd, 0, BLOCKS * MADE_BLOCK));
+	rd = reading(op, &whole);
+	ck_assert(is_sent(&m, rd, 0, BLOCKS * MADE_BLOCK));
 	ck_assert_uint_gt(use().cache_bytes, 0);
 	open_file_free(rd);
 	open_recording_put(op);
@@ -55,10 +60,10 @@ START_TEST(test_found_again)
 		usleep(10000);
 	ck_assert_uint_eq(use().cache_bytes, 0);
 	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &op, &fault), 0);
-	rd = reading(&whole);
-	ck_assert(is_sent(rd, 0, BLOCKS * MADE_BLOCK));
+	rd = reading(op, &whole);
+	ck_assert(is_sent(&m, rd, 0, BLOCKS * MADE_BLOCK));
 	open_file_free(rd);
-	set_done();
+	set_done(&m, set, op);
 }
 END_TEST
 
@@ -74,7 +79,7 @@ START_TEST(test_not_there)
 			 -ENOENT);
 	while (use().open > 1)
 		usleep(1000);
-	set_done();
+	set_done(&m, set, op);
 }
 END_TEST
 
@@ -108,7 +113,7 @@ START_TEST(test_few_idle)
 	while (use().open > 17)
 		usleep(1000);
 	ck_assert_uint_le(use().idle, 16);
-	set_done();
+	set_done(&m, set, op);
 }
 END_TEST
 
@@ -121,8 +126,8 @@ START_TEST(test_made_anew)
 	struct open_file *rd;
 
 	begin(BLOCKS, true, &(struct open_recordings_args){ 0 });
-	rd = reading(&whole);
-	ck_assert(is_sent(rd, 0, 3 * MADE_BLOCK));
+	rd = reading(op, &whole);
+	ck_assert(is_sent(&m, rd, 0, 3 * MADE_BLOCK));
 	for (unsigned i = 0; i < MADE_DISKS; i++) {
 		snprintf(path, sizeof path, "%s/" MADE_NAME,
 			 m.disks.disk[i].path);
@@ -132,7 +137,7 @@ START_TEST(test_made_anew)
 	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &again, &fault),
 			 -ENOENT);
 	/* What is read by way of its folder is there. */
-	ck_assert(is_sent(rd, 0, BLOCKS * MADE_BLOCK));
+	ck_assert(is_sent(&m, rd, 0, BLOCKS * MADE_BLOCK));
 	open_recording_facts(op, &facts);
 	ck_assert(facts.removed);
 	for (unsigned i = 0; i < MADE_DISKS; i++)
@@ -147,9 +152,9 @@ START_TEST(test_made_anew)
 	ck_assert_uint_eq(facts.bytes, 3 * MADE_BLOCK);
 	ck_assert(!facts.removed);
 	open_recording_put(again);
-	ck_assert(is_sent(rd, 0, BLOCKS * MADE_BLOCK));
+	ck_assert(is_sent(&m, rd, 0, BLOCKS * MADE_BLOCK));
 	open_file_free(rd);
-	set_done();
+	set_done(&m, set, op);
 }
 END_TEST
 
@@ -162,17 +167,17 @@ START_TEST(test_deleted)
 	char file[64];
 
 	begin(BLOCKS, true, &(struct open_recordings_args){ 0 });
-	rd = reading(&whole);
-	ck_assert(is_sent(rd, 3 * MADE_BLOCK, 100));
+	rd = reading(op, &whole);
+	ck_assert(is_sent(&m, rd, 3 * MADE_BLOCK, 100));
 	for (unsigned i = 0; i < BLOCKS; i++) {
 		snprintf(file, sizeof file, MADE_NAME ".%08u", i);
 		ck_assert_int_eq(unlink(made_path(&m, i % MADE_DISKS, file)),
 				 0);
 	}
-	ck_assert(is_sent(rd, 3 * MADE_BLOCK, MADE_BLOCK));
+	ck_assert(is_sent(&m, rd, 3 * MADE_BLOCK, MADE_BLOCK));
 	ck_assert_int_eq(read_bytes(rd, 0, is, sizeof is), sizeof is);
 	open_file_free(rd);
-	set_done();
+	set_done(&m, set, op);
 }
 END_TEST
 
@@ -186,7 +191,7 @@ START_TEST(test_grows)
 	uint8_t byte;
 
 	begin(BLOCKS, false, &(struct open_recordings_args){ .cache = 1 });
-	rd = reading(&whole);
+	rd = reading(op, &whole);
 	open_recording_facts(op, &facts);
 	ck_assert_int_eq(facts.state, RECORDING_LIVE);
 	ck_assert_uint_eq(open_file_bytes(rd), BLOCKS * MADE_BLOCK);
@@ -199,16 +204,17 @@ START_TEST(test_grows)
 			usleep(1000);
 			ck_assert_int_eq(open_recording_refresh(op, 0), 0);
 		}
-		ck_assert(is_sent(rd, (i - 1) * MADE_BLOCK, 2 * MADE_BLOCK));
+		ck_assert(
+		    is_sent(&m, rd, (i - 1) * MADE_BLOCK, 2 * MADE_BLOCK));
 	}
 	made_end(&m, BLOCKS + 20);
 	do {
 		ck_assert_int_eq(open_recording_refresh(op, 0), 0);
 		open_recording_facts(op, &facts);
 	} while (facts.state != RECORDING_COMPLETE);
-	ck_assert(is_sent(rd, 0, (BLOCKS + 20) * MADE_BLOCK));
+	ck_assert(is_sent(&m, rd, 0, (BLOCKS + 20) * MADE_BLOCK));
 	open_file_free(rd);
-	set_done();
+	set_done(&m, set, op);
 }
 END_TEST
 
@@ -228,7 +234,7 @@ follow(void *arg)
 		size_t n = there - at < 30000 ? (size_t)(there - at) : 30000;
 
 		if (n)
-			wrong += !is_sent(rd, at, n);
+			wrong += !is_sent(&m, rd, at, n);
 		else
 			open_recording_refresh(op, 1000000);
 		at += n;
@@ -244,7 +250,7 @@ START_TEST(test_followed)
 
 	begin(BLOCKS, false, &(struct open_recordings_args){ .cache = 1 });
 	for (unsigned i = 0; i < READERS; i++) {
-		rd[i] = reading(&whole);
+		rd[i] = reading(op, &whole);
 		ck_assert_int_eq(
 		    pthread_create(&thread[i], NULL, follow, rd[i]), 0);
 	}
@@ -258,7 +264,7 @@ START_TEST(test_followed)
 	ck_assert_uint_eq(atomic_load(&wrong), 0);
 	for (unsigned i = 0; i < READERS; i++)
 		open_file_free(rd[i]);
-	set_done();
+	set_done(&m, set, op);
 }
 END_TEST
 
@@ -273,7 +279,7 @@ copy(void *arg, const char *name, uint64_t number, uint64_t at, uint64_t bytes,
 	++*asked;
 	if (strcmp(name, MADE_NAME) != 0 || number % 2)
 		return false;
-	made_bytes(number * MADE_BLOCK + at, to, bytes);
+	made_bytes(&m, number * MADE_BLOCK + at, to, bytes);
 	return true;
 }
 
@@ -302,18 +308,18 @@ START_TEST(test_from_memory)
 		ck_assert_int_eq(unlink(made_path(&m, i % MADE_DISKS, file)),
 				 0);
 	}
-	rd = reading(&whole);
-	ck_assert(is_sent(rd, 100, BLOCKS * MADE_BLOCK - 100));
+	rd = reading(op, &whole);
+	ck_assert(is_sent(&m, rd, 100, BLOCKS * MADE_BLOCK - 100));
 	ck_assert(open_recording_counts(set, MADE_NAME, &counts));
 	ck_assert_uint_eq(counts.live_bytes, 5 * MADE_BLOCK - 100);
 	ck_assert_uint_gt(atomic_load(&asked), 0);
 	open_file_free(rd);
-	rd = reading(&strip);
+	rd = reading(op, &strip);
 	ck_assert_int_eq(read_bytes(rd, 2 * 56, is, 56), 56);
 	made_frame(&m, 2, frame);
 	ck_assert_mem_eq(is, frame + 8, 56);
 	open_file_free(rd);
-	set_done();
+	set_done(&m, set, op);
 }
 END_TEST
 
@@ -347,7 +353,7 @@ copy_none(void *arg, const char *name, uint64_t number, uint64_t at,
 static void *
 read_coming(void *arg)
 {
-	wrong += !is_sent(arg, 0, (BLOCKS + 1) * MADE_BLOCK);
+	wrong += !is_sent(&m, arg, 0, (BLOCKS + 1) * MADE_BLOCK);
 	return NULL;
 }
 
@@ -362,9 +368,10 @@ START_TEST(test_awaited)
 	made_blocks(&m, BLOCKS);
 	made_block(&m, &coming, BLOCKS, (uint64_t)BLOCKS * MADE_SLOTS,
 		   MADE_SLOTS);
-	set_opens(&(struct open_recordings_args){
-	    .hooks = { &asked, copy_none, look_ahead } });
-	rd = reading(&whole);
+	set_opens(&m, &set, &op,
+		  &(struct open_recordings_args){
+		      .hooks = { &asked, copy_none, look_ahead } });
+	rd = reading(op, &whole);
 	ck_assert_uint_eq(open_file_bytes(rd), (BLOCKS + 1) * MADE_BLOCK);
 	ck_assert_int_eq(pthread_create(&thread, NULL, read_coming, rd), 0);
 	while (!atomic_load(&asked))
@@ -373,7 +380,7 @@ START_TEST(test_awaited)
 	pthread_join(thread, NULL);
 	ck_assert_uint_eq(atomic_load(&wrong), 0);
 	open_file_free(rd);
-	set_done();
+	set_done(&m, set, op);
 }
 END_TEST
 

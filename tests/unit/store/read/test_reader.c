@@ -11,6 +11,9 @@
 #include "lib/dice.h"
 #include "lib/made_read.h"
 
+static struct made m;
+static struct recording *rec;
+
 /* A reader against recordings that were made as daemons make them. */
 
 #define SECOND INT64_C(1000000000)
@@ -23,7 +26,7 @@ reader_opens(bool verify, uint64_t memory)
 {
 	const struct reader_args a = { .memory = memory, .verify = verify };
 
-	opened();
+	opened(&m, &rec);
 	ck_assert_int_eq(reader_open(&reader, rec, &a), 0);
 	reader_cursor_begin(&cursor, reader, -1);
 }
@@ -33,7 +36,7 @@ reader_done(void)
 {
 	reader_cursor_end(&cursor);
 	reader_close(reader);
-	done();
+	done(&m, rec);
 }
 
 static struct reader_view
@@ -188,7 +191,7 @@ START_TEST(test_told)
 	int err;
 
 	make(9);
-	opened();
+	opened(&m, &rec);
 	a.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 	ck_assert_int_eq(reader_open(&reader, rec, &a), 0);
 	reader_cursor_begin(&cursor, reader, -1);
@@ -333,7 +336,7 @@ START_TEST(test_closed_early)
 	for (unsigned i = 0; i < 30; i++) {
 		const struct reader_args a = { .memory = 64 << 20 };
 
-		opened();
+		opened(&m, &rec);
 		ck_assert_int_eq(reader_open(&reader, rec, &a), 0);
 		reader_cursor_begin(&cursor, reader, -1);
 		cursor.sequential = true;
@@ -463,7 +466,7 @@ START_TEST(test_threads)
 	struct one one[THREADS];
 
 	make(MANY);
-	opened();
+	opened(&m, &rec);
 	ck_assert_int_eq(reader_pool_make(&shared.pool, &a), 0);
 	for (unsigned i = 0; i < READERS; i++) {
 		ck_assert_int_eq(reader_open(&r[i], rec, &shared), 0);
@@ -485,7 +488,7 @@ START_TEST(test_threads)
 		reader_close(r[i]);
 	reader_pool_leave(shared.pool);
 	ck_assert_uint_eq(atomic_load(&wrong), 0);
-	done();
+	done(&m, rec);
 }
 END_TEST
 

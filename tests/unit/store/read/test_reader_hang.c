@@ -5,6 +5,10 @@
 #include "lib/hang_fs.h"
 #include "lib/suite.h"
 
+static struct made m;
+static struct recording *rec;
+static struct fault fault;
+
 /*
  * Disks that hang, and disks with errors: the second of three is a file system
  * of ours.  Nothing here is told by how long it takes; a reader that waits for
@@ -34,7 +38,7 @@ begin(const struct reader_args *a)
 	ck_assert_int_eq(hang_fs_mount(&fs, under, path), 0);
 	m.disks.disk[1].fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(m.disks.disk[1].fd, 0);
-	opened();
+	opened(&m, &rec);
 	ck_assert_int_eq(reader_open(&reader, rec, a), 0);
 	reader_cursor_begin(&cursor, reader, -1);
 	cursor.sequential = true;

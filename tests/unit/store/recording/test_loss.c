@@ -8,6 +8,9 @@
 #include "lib/made_read.h"
 #include "lib/suite.h"
 
+static struct made m;
+static struct recording *rec;
+
 static struct made_block mb;
 static struct loss_map map;
 
@@ -16,7 +19,7 @@ look(void)
 {
 	uint64_t lost = 0;
 
-	opened();
+	opened(&m, &rec);
 	ck_assert_int_eq(loss_find(rec, &map), 0);
 	for (unsigned i = 0; i < LOSS_COLUMNS; i++)
 		lost += map.column[i].lost;
@@ -51,7 +54,7 @@ START_TEST(nothing)
 	made_end(&m, 1);
 	ck_assert_uint_eq(look(), 0);
 	ck_assert_int_eq(map.to_ns, 0);
-	done();
+	done(&m, rec);
 	made_begin(&m);
 	made_blocks(&m, 10);
 	made_end(&m, 10);
@@ -60,7 +63,7 @@ START_TEST(nothing)
 	for (unsigned i = 0; i < LOSS_COLUMNS; i++)
 		packets += map.column[i].packets;
 	ck_assert_uint_eq(packets, 10 * MADE_SLOTS);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -96,7 +99,7 @@ START_TEST(stretches)
 	ck_assert_uint_gt(map.column[column].lost, 0);
 	ck_assert_uint_eq(map.column[column].packets, 0);
 	ck_assert_uint_eq(map.column[LOSS_COLUMNS - 1].lost, 0);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -113,7 +116,7 @@ START_TEST(edges)
 	ck_assert_uint_eq(look(), 2);
 	ck_assert_uint_eq(recording_facts(rec)->missing, 2);
 	ck_assert_uint_eq(map.worsts, 2);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -132,7 +135,7 @@ START_TEST(absent)
 	ck_assert_uint_eq(n, 2 * MADE_SLOTS);
 	ck_assert_uint_eq(map.worsts, 2);
 	ck_assert(map.worst[0].absent);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -148,7 +151,7 @@ START_TEST(many)
 	ck_assert_uint_eq(look(), 601);
 	ck_assert_uint_eq(map.worsts, LOSS_WORST);
 	ck_assert_uint_eq(map.worst[0].lost, 2);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -168,7 +171,7 @@ START_TEST(told)
 	ck_assert_int_eq(
 	    json_integer_value(json_object_get(list, "packets_lost")), 2);
 	json_decref(info);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -201,7 +204,7 @@ START_TEST(ends)
 				  cases[i].is);
 		ck_assert_uint_eq(recording_facts(rec)->run[0].missing,
 				  cases[i].is);
-		done();
+		done(&m, rec);
 	}
 }
 END_TEST
@@ -219,7 +222,7 @@ START_TEST(ends_without_a_disk)
 	ck_assert_uint_eq(look(), 7);
 	ck_assert_uint_eq(recording_facts(rec)->missing, 7);
 	ck_assert_uint_eq(recording_facts(rec)->absent, 1);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -291,7 +294,7 @@ START_TEST(absurd_times)
 	look();
 	ck_assert_int_eq(loss_add_json(rec, info), 0);
 	json_decref(info);
-	done();
+	done(&m, rec);
 }
 END_TEST
 

@@ -11,6 +11,10 @@
 #include "lib/made_read.h"
 #include "lib/suite.h"
 
+static struct made m;
+static struct recording *rec;
+static struct fault fault;
+
 static struct made_block mb;
 
 START_TEST(complete)
@@ -22,7 +26,7 @@ START_TEST(complete)
 	made_begin(&m);
 	made_blocks(&m, 7);
 	made_end(&m, 7);
-	f = opened();
+	f = opened(&m, &rec);
 	ck_assert_int_eq(f->state, RECORDING_COMPLETE);
 	ck_assert_str_eq(f->name, MADE_NAME);
 	ck_assert_str_eq(f->stream, "test");
@@ -38,7 +42,7 @@ START_TEST(complete)
 	ck_assert_uint_eq(f->runs, 1);
 	ck_assert_uint_eq(f->run[0].base, MADE_BASE);
 	ck_assert_uint_eq(f->run[0].last, 7 * MADE_SLOTS - 1);
-	ck_assert_uint_eq(slots_are(0, 7 * MADE_SLOTS, 0, true), 0);
+	ck_assert_uint_eq(slots_are(&m, rec, 0, 7 * MADE_SLOTS, 0, true), 0);
 
 	/* Any piece is the same as that piece of a whole. */
 	ck_assert_int_eq(recording_read(rec, one, sizeof one, 1000, &filled),
@@ -57,7 +61,7 @@ START_TEST(complete)
 			 10);
 	ck_assert_int_eq(recording_read(rec, one, 100, f->bytes, NULL), 0);
 	ck_assert_int_eq(recording_read(rec, one, 100, UINT64_MAX, NULL), 0);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -66,7 +70,7 @@ START_TEST(live)
 	const struct recording_facts *f;
 
 	made_begin(&m);
-	f = opened();
+	f = opened(&m, &rec);
 	ck_assert_int_eq(f->state, RECORDING_LIVE);
 	ck_assert_uint_eq(f->bytes, 0);
 	ck_assert_int_eq(f->end_ns, f->start_ns);
@@ -85,13 +89,13 @@ START_TEST(live)
 	made_write(&m, 2, &mb);
 	ck_assert_int_eq(recording_refresh(rec), 0);
 	ck_assert_uint_eq(f->bytes, 4 * MADE_BLOCK);
-	slots_are(0, 4 * MADE_SLOTS, 0, true);
+	slots_are(&m, rec, 0, 4 * MADE_SLOTS, 0, true);
 
 	made_end(&m, 4);
 	ck_assert_int_eq(recording_refresh(rec), 0);
 	ck_assert_int_eq(f->state, RECORDING_COMPLETE);
 	ck_assert_ptr_nonnull(f->tail);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -104,16 +108,17 @@ START_TEST(interrupted)
 	made_block(&m, &mb, 3, 3 * MADE_SLOTS, MADE_SLOTS);
 	made_write(&m, 0, &mb);
 	made_end(&m, 0);
-	f = opened();
+	f = opened(&m, &rec);
 	ck_assert_int_eq(f->state, RECORDING_INTERRUPTED);
 	ck_assert_uint_eq(f->bytes, 4 * MADE_BLOCK);
 	ck_assert_uint_eq(f->absent, 1);
-	slots_are(0, 2 * MADE_SLOTS, 0, true);
-	ck_assert_uint_eq(
-	    slots_are(2 * MADE_SLOTS, 3 * MADE_SLOTS, 2 * MADE_SLOTS, false),
-	    MADE_BLOCK);
-	slots_are(3 * MADE_SLOTS, 4 * MADE_SLOTS, 3 * MADE_SLOTS, true);
-	done();
+	slots_are(&m, rec, 0, 2 * MADE_SLOTS, 0, true);
+	ck_assert_uint_eq(slots_are(&m, rec, 2 * MADE_SLOTS, 3 * MADE_SLOTS,
+				    2 * MADE_SLOTS, false),
+			  MADE_BLOCK);
+	slots_are(&m, rec, 3 * MADE_SLOTS, 4 * MADE_SLOTS, 3 * MADE_SLOTS,
+		  true);
+	done(&m, rec);
 }
 END_TEST
 
@@ -125,13 +130,13 @@ START_TEST(a_disk_not_there)
 	made_blocks(&m, 7);
 	made_end(&m, 7);
 	made_hide(&m, 0);
-	f = opened();
+	f = opened(&m, &rec);
 	ck_assert_int_eq(f->state, RECORDING_COMPLETE);
 	ck_assert_uint_eq(f->absent, 3);
 	ck_assert_uint_eq(f->chunks, 4);
 	ck_assert_uint_eq(f->bytes, 7 * MADE_BLOCK);
 	for (uint64_t i = 0; i < 7; i++)
-		ck_assert_uint_eq(slots_are(i * MADE_SLOTS,
+		ck_assert_uint_eq(slots_are(&m, rec, i * MADE_SLOTS,
 					    (i + 1) * MADE_SLOTS,
 					    i * MADE_SLOTS, i % 3 != 0),
 				  i % 3 ? 0 : MADE_BLOCK);
@@ -139,8 +144,8 @@ START_TEST(a_disk_not_there)
 	made_show(&m, 0);
 	ck_assert_int_eq(recording_refresh(rec), 0);
 	ck_assert_uint_eq(f->absent, 0);
-	ck_assert_uint_eq(slots_are(0, 7 * MADE_SLOTS, 0, true), 0);
-	done();
+	ck_assert_uint_eq(slots_are(&m, rec, 0, 7 * MADE_SLOTS, 0, true), 0);
+	done(&m, rec);
 }
 END_TEST
 

@@ -8,6 +8,9 @@
 #include "lib/made_read.h"
 #include "lib/suite.h"
 
+static struct made m;
+static struct recording *rec;
+
 START_TEST(info)
 {
 	static const char *const keys[] = {
@@ -46,7 +49,7 @@ START_TEST(info)
 	made_begin(&m);
 	made_blocks(&m, 4);
 	made_end(&m, 4);
-	opened();
+	opened(&m, &rec);
 	json = recording_info(rec);
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
 		ck_assert_msg(json_object_get(json, keys[i]) != NULL, "%s",
@@ -67,7 +70,7 @@ START_TEST(info)
 	ck_assert_int_eq(chunks, 2);
 	ck_assert(json_is_null(json_object_get(json, "overruns")));
 	json_decref(json);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -87,7 +90,7 @@ START_TEST(substreams)
 	made_block(&m, &mb, 0, 0, 10);
 	made_write(&m, 0, &mb);
 	made_end(&m, 2);
-	opened();
+	opened(&m, &rec);
 	json = recording_info(rec);
 	ck_assert_int_eq(json_unpack(json,
 				     "{s:[{s:n},{},{s:I,s:I,s:I,s:I,s:I}], "
@@ -109,7 +112,7 @@ START_TEST(substreams)
 	ck_assert_str_eq(json_string_value(json_object_get(json, "store")),
 			 "cube");
 	json_decref(json);
-	done();
+	done(&m, rec);
 }
 END_TEST
 

@@ -8,6 +8,8 @@
 #include "lib/made_read.h"
 #include "lib/suite.h"
 
+static struct made m;
+
 START_TEST(list)
 {
 	struct folder *f;

@@ -11,6 +11,10 @@
 #include "lib/made_read.h"
 #include "lib/suite.h"
 
+static struct made m;
+static struct recording *rec;
+static struct fault fault;
+
 static struct made_block mb;
 
 /* Between two blocks of a run the sequences tell how much is absent. */
@@ -27,13 +31,13 @@ START_TEST(absent_extent)
 	made_write(&m, 2, &mb);
 	made_end(&m, 3);
 	made_hide(&m, 1);
-	f = opened();
+	f = opened(&m, &rec);
 	ck_assert_uint_eq(f->absent, 1);
 	ck_assert_uint_eq(f->bytes, 2 * MADE_BLOCK + 10 * MADE_PAYLOAD);
 	ck_assert_uint_eq(
-	    slots_are(MADE_SLOTS, MADE_SLOTS + 10, MADE_SLOTS, false),
+	    slots_are(&m, rec, MADE_SLOTS, MADE_SLOTS + 10, MADE_SLOTS, false),
 	    10 * MADE_PAYLOAD);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -47,19 +51,19 @@ START_TEST(duplicates)
 	made_block(&m, &mb, 0, 0, MADE_SLOTS);
 	made_write(&m, 2, &mb);
 	made_end(&m, 3);
-	opened();
+	opened(&m, &rec);
 	b = recording_blocks(rec, &n);
 	ck_assert_uint_eq(n, 3);
 	ck_assert_int_eq(b[0].disk, 0);
 	recording_close(rec);
 	ck_assert_int_eq(truncate(made_path(&m, 0, MADE_NAME ".00000000"), 5),
 			 0);
-	opened();
+	opened(&m, &rec);
 	b = recording_blocks(rec, &n);
 	ck_assert_uint_eq(n, 3);
 	ck_assert_int_eq(b[0].disk, 2);
-	slots_are(0, 3 * MADE_SLOTS, 0, true);
-	done();
+	slots_are(&m, rec, 0, 3 * MADE_SLOTS, 0, true);
+	done(&m, rec);
 }
 END_TEST
 
@@ -74,7 +78,7 @@ START_TEST(two_runs)
 	mb.b.run = 1;
 	made_write(&m, 2, &mb);
 	made_end(&m, 3);
-	f = opened();
+	f = opened(&m, &rec);
 	ck_assert_uint_eq(f->runs, 2);
 	ck_assert_uint_eq(f->run[0].packets, 2 * MADE_SLOTS);
 	ck_assert_uint_eq(f->run[1].run, 1);
@@ -82,7 +86,7 @@ START_TEST(two_runs)
 	ck_assert_uint_eq(f->run[1].first, 0);
 	ck_assert_uint_eq(f->run[1].last, 29);
 	ck_assert_uint_eq(f->packets, 2 * MADE_SLOTS + 30);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -103,14 +107,14 @@ START_TEST(losses)
 	made_lose(&mb, 63);
 	made_write(&m, 1, &mb);
 	made_end(&m, 2);
-	f = opened();
+	f = opened(&m, &rec);
 	ck_assert_uint_eq(f->packets, 2 * MADE_SLOTS - 6);
 	ck_assert_uint_eq(f->missing, 3);
 	ck_assert_uint_eq(f->run[0].first, 2);
 	ck_assert_uint_eq(f->run[0].last, 2 * MADE_SLOTS - 2);
 	/* On disk the holes are filled already. */
-	ck_assert_uint_eq(slots_are(69, 71, 69, false), 0);
-	done();
+	ck_assert_uint_eq(slots_are(&m, rec, 69, 71, 69, false), 0);
+	done(&m, rec);
 }
 END_TEST
 

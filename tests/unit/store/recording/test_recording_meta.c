@@ -8,6 +8,10 @@
 #include "lib/made_read.h"
 #include "lib/suite.h"
 
+static struct made m;
+static struct recording *rec;
+static struct fault fault;
+
 static struct made_block mb;
 
 static void
@@ -30,11 +34,11 @@ START_TEST(torn_tails)
 	append(made_path(&m, 1, MADE_NAME ".index"), "half a record");
 	append(made_path(&m, 1, MADE_NAME ".meta.jsonl"), "{\"end\":{\"rea");
 	append(made_path(&m, 2, MADE_NAME ".meta.jsonl"), "not JSON\n");
-	f = opened();
+	f = opened(&m, &rec);
 	ck_assert_uint_eq(f->torn, 13);
 	ck_assert_uint_eq(f->chunks, 4);
 	ck_assert_ptr_null(f->tail);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -46,8 +50,8 @@ START_TEST(metadata_lost)
 	ck_assert_int_eq(unlink(made_path(&m, 0, MADE_NAME ".meta.jsonl")), 0);
 	ck_assert_int_eq(
 	    truncate(made_path(&m, 1, MADE_NAME ".meta.jsonl"), 20), 0);
-	ck_assert_uint_eq(opened()->chunks, 3);
-	slots_are(0, 3 * MADE_SLOTS, 0, true);
+	ck_assert_uint_eq(opened(&m, &rec)->chunks, 3);
+	slots_are(&m, rec, 0, 3 * MADE_SLOTS, 0, true);
 	recording_close(rec);
 	ck_assert_int_eq(truncate(made_path(&m, 2, MADE_NAME ".meta.jsonl"), 0),
 			 0);
@@ -79,7 +83,7 @@ START_TEST(holes)
 	made_lose(&mb, 63);
 	made_write(&m, 1, &mb);
 	made_end(&m, 3);
-	opened();
+	opened(&m, &rec);
 	ck_assert_int_eq(recording_holes(rec, 0, count_hole, NULL), 0);
 	ck_assert_uint_eq(holes_n, 0);
 	ck_assert_int_eq(recording_holes(rec, 1, count_hole, NULL), 0);
@@ -89,7 +93,7 @@ START_TEST(holes)
 	ck_assert_int_eq(recording_holes(rec, 2, count_hole, NULL), 0);
 	ck_assert_uint_eq(holes_n, 3 + MADE_SLOTS);
 	ck_assert_int_eq(recording_holes(rec, 3, count_hole, NULL), -ENOENT);
-	done();
+	done(&m, rec);
 }
 END_TEST
 

@@ -12,6 +12,9 @@
 #include "lib/made_read.h"
 #include "lib/suite.h"
 
+static struct made m;
+static struct recording *rec;
+
 static struct made_block mb;
 
 /* A full block of a substream: the next of its file. */
@@ -50,7 +53,7 @@ START_TEST(a_file_each)
 	made_begin(&m);
 	rounds(4);
 	made_end(&m, 12);
-	f = opened();
+	f = opened(&m, &rec);
 	ck_assert_uint_eq(f->subs, 4);
 	ck_assert_uint_eq(f->bytes, 12 * MADE_BLOCK);
 	ck_assert_uint_eq(f->packets, 12 * MADE_SLOTS);
@@ -63,7 +66,8 @@ START_TEST(a_file_each)
 		ck_assert_uint_eq(f->sub[s].runs, 1);
 		ck_assert_uint_eq(f->sub[s].run->sub, s);
 		ck_assert_int_gt(f->sub[s].last_ns, f->sub[s].first_ns);
-		ck_assert_uint_eq(slots_are(0, 4 * MADE_SLOTS, 0, true), 0);
+		ck_assert_uint_eq(
+		    slots_are(&m, rec, 0, 4 * MADE_SLOTS, 0, true), 0);
 		ck_assert_int_eq(recording_read(rec, one, sizeof one,
 						4 * MADE_BLOCK - 3, NULL),
 				 3);
@@ -75,7 +79,7 @@ START_TEST(a_file_each)
 		ck_assert_int_eq(recording_read(rec, one, sizeof one, 0, NULL),
 				 0);
 	}
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -85,10 +89,10 @@ START_TEST(seen_in_records)
 	made_begin(&m);
 	rounds(2);
 	made_end(&m, 6);
-	ck_assert_uint_eq(opened()->subs, 3);
+	ck_assert_uint_eq(opened(&m, &rec)->subs, 3);
 	choose(2);
-	slots_are(0, 2 * MADE_SLOTS, 0, true);
-	done();
+	slots_are(&m, rec, 0, 2 * MADE_SLOTS, 0, true);
+	done(&m, rec);
 }
 END_TEST
 
@@ -103,7 +107,7 @@ START_TEST(absent_numbers)
 	rounds(6);
 	made_end(&m, 18);
 	made_hide(&m, 1);
-	f = opened();
+	f = opened(&m, &rec);
 	ck_assert_uint_eq(f->absent, 6);
 	ck_assert_uint_eq(f->chunks, 12);
 	/* Substream 0 lost blocks 1 and 4 of 6, 2 its last, 1 its first. */
@@ -114,15 +118,15 @@ START_TEST(absent_numbers)
 	ck_assert_uint_eq(f->missing, 0);
 	choose(0);
 	for (unsigned i = 0; i < 6; i++)
-		ck_assert_uint_eq(slots_are(i * MADE_SLOTS,
+		ck_assert_uint_eq(slots_are(&m, rec, i * MADE_SLOTS,
 					    (i + 1) * MADE_SLOTS,
 					    i * MADE_SLOTS, i % 3 != 1),
 				  i % 3 == 1 ? MADE_BLOCK : 0);
 	choose(1);
-	slots_are(0, 2 * MADE_SLOTS, MADE_SLOTS, true);
+	slots_are(&m, rec, 0, 2 * MADE_SLOTS, MADE_SLOTS, true);
 	choose(2);
-	slots_are(0, 2 * MADE_SLOTS, 0, true);
-	done();
+	slots_are(&m, rec, 0, 2 * MADE_SLOTS, 0, true);
+	done(&m, rec);
 }
 END_TEST
 
@@ -138,7 +142,7 @@ START_TEST(across_a_hole)
 	add(1, 1, 0, 0);
 	add(2, 3, 1, 2 * MADE_SLOTS);
 	made_end(&m, 4);
-	opened();
+	opened(&m, &rec);
 	choose(1);
 	ck_assert_int_eq(recording_read(rec, one, sizeof one, 0, &filled),
 			 sizeof one);
@@ -150,8 +154,8 @@ START_TEST(across_a_hole)
 				   NULL),
 		    0);
 	ck_assert_mem_eq(one, two, sizeof one);
-	slots_are(MADE_SLOTS, 2 * MADE_SLOTS, MADE_SLOTS, false);
-	done();
+	slots_are(&m, rec, MADE_SLOTS, 2 * MADE_SLOTS, MADE_SLOTS, false);
+	done(&m, rec);
 }
 END_TEST
 
@@ -175,7 +179,7 @@ START_TEST(runs_of_each)
 	made_write(&m, 2, &mb);
 	add(1, 3, 0, MADE_SLOTS);
 	made_end(&m, 4);
-	f = opened();
+	f = opened(&m, &rec);
 	ck_assert_uint_eq(f->runs, 3);
 	ck_assert_uint_eq(f->sub[0].runs, 1);
 	ck_assert_uint_eq(f->sub[0].run->base, 100);
@@ -188,7 +192,7 @@ START_TEST(runs_of_each)
 	ck_assert_uint_eq(f->sub[1].run[1].first, 7);
 	ck_assert_uint_eq(f->sub[1].run[1].packets, 20);
 	ck_assert_uint_eq(f->sub[1].bytes, MADE_BLOCK + 20 * MADE_PAYLOAD);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -199,7 +203,7 @@ START_TEST(live)
 
 	m.subs = 3;
 	made_begin(&m);
-	f = opened();
+	f = opened(&m, &rec);
 	ck_assert_uint_eq(f->subs, 3);
 	ck_assert_uint_eq(f->sub[2].bytes, 0);
 	rounds(1);
@@ -212,8 +216,8 @@ START_TEST(live)
 	ck_assert_uint_eq(f->sub[1].bytes, 2 * MADE_BLOCK);
 	ck_assert_uint_eq(f->sub[2].bytes, MADE_BLOCK);
 	choose(1);
-	slots_are(0, 2 * MADE_SLOTS, 0, true);
-	done();
+	slots_are(&m, rec, 0, 2 * MADE_SLOTS, 0, true);
+	done(&m, rec);
 }
 END_TEST
 
@@ -263,7 +267,7 @@ START_TEST(cubes)
 	add(1, 4, 1, 2 * MADE_SLOTS + 10);
 	made_end(&m, 5);
 	ck_assert_int_eq(unlink(made_path(&m, 1, MADE_NAME ".00000004")), 0);
-	f = opened();
+	f = opened(&m, &rec);
 	ck_assert_int_eq(f->store, HEAP_CUBE);
 	ck_assert_uint_eq(f->channels_per_file, 2);
 	ck_assert_uint_eq(f->sub[1].bytes, 3 * MADE_BLOCK + 10 * MADE_PAYLOAD);
@@ -272,21 +276,24 @@ START_TEST(cubes)
 	ck_assert_uint_eq(f->sub[1].missing, 2 + 3 * 10);
 	ck_assert_uint_eq(f->sub[1].run->last, 3 * MADE_SLOTS + 9);
 	choose(1);
-	slots_are(0, MADE_SLOTS, 0, true);
-	ck_assert_uint_eq(slots_are(MADE_SLOTS, MADE_SLOTS + 10, 0, false),
-			  10 * MADE_PAYLOAD);
-	slots_are(MADE_SLOTS + 10, MADE_SLOTS + 13, MADE_SLOTS + 10, true);
-	slots_are(MADE_SLOTS + 14, 2 * MADE_SLOTS + 10, MADE_SLOTS + 14, true);
+	slots_are(&m, rec, 0, MADE_SLOTS, 0, true);
 	ck_assert_uint_eq(
-	    slots_are(2 * MADE_SLOTS + 10, 3 * MADE_SLOTS + 10, 0, false),
-	    MADE_BLOCK);
+	    slots_are(&m, rec, MADE_SLOTS, MADE_SLOTS + 10, 0, false),
+	    10 * MADE_PAYLOAD);
+	slots_are(&m, rec, MADE_SLOTS + 10, MADE_SLOTS + 13, MADE_SLOTS + 10,
+		  true);
+	slots_are(&m, rec, MADE_SLOTS + 14, 2 * MADE_SLOTS + 10,
+		  MADE_SLOTS + 14, true);
+	ck_assert_uint_eq(slots_are(&m, rec, 2 * MADE_SLOTS + 10,
+				    3 * MADE_SLOTS + 10, 0, false),
+			  MADE_BLOCK);
 	ck_assert_int_eq(recording_holes(rec, 2, count_bytes, NULL), 0);
 	ck_assert_uint_eq(bytes_from, 3 * MADE_PAYLOAD + 8);
 	ck_assert_uint_eq(bytes_n, 56);
 	bytes_n = 0;
 	ck_assert_int_eq(recording_holes(rec, 1, count_bytes, NULL), 0);
 	ck_assert_uint_eq(bytes_n, 10 * MADE_PAYLOAD);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -321,7 +328,7 @@ START_TEST(rows)
 			memcpy(want + bytes, row[i].data, n);
 		bytes += i == 1 ? 0 : n;
 	}
-	f = opened();
+	f = opened(&m, &rec);
 	ck_assert_uint_eq(f->bytes, bytes);
 	ck_assert_uint_eq(f->left_out, 4 * row[0].bytes - bytes);
 	ck_assert_uint_eq(f->absent, 1);
@@ -340,7 +347,7 @@ START_TEST(rows)
 	 * stays as long as it was. */
 	unlink(made_path(&m, 1, layout_chunk(file, MADE_NAME, 3)));
 	recording_close(rec);
-	opened();
+	opened(&m, &rec);
 	ck_assert_int_eq(recording_refresh(rec), 0);
 	bytes = recording_facts(rec)->bytes;
 	unlink(made_path(&m, 0, layout_chunk(file, MADE_NAME, 0)));
@@ -348,7 +355,7 @@ START_TEST(rows)
 	ck_assert_uint_eq(recording_facts(rec)->bytes, bytes);
 	ck_assert_int_eq(recording_read(rec, is, 100, 0, NULL), -EIO);
 	ck_assert_int_eq(recording_read(rec, is, 100, row[0].bytes, NULL), 100);
-	done();
+	done(&m, rec);
 }
 END_TEST
 

@@ -11,6 +11,9 @@
 #include "lib/made_read.h"
 #include "lib/suite.h"
 
+static struct made m;
+static struct recording *rec;
+
 static struct made_block mb;
 
 /* Nothing arrived for 100 slots; the blocks around are cut short. */
@@ -31,7 +34,7 @@ START_TEST(a_gap)
 	made_block(&m, &mb, 2, 120, MADE_SLOTS);
 	made_write(&m, 1, &mb);
 	made_end(&m, 3);
-	f = opened();
+	f = opened(&m, &rec);
 	ck_assert_uint_eq(f->gaps, 1);
 	ck_assert_uint_eq(f->missing, 100);
 	ck_assert_uint_eq(f->bytes, (20 + 100 + MADE_SLOTS) * MADE_PAYLOAD);
@@ -40,9 +43,10 @@ START_TEST(a_gap)
 	ck_assert_int_eq(b[1].disk, -1);
 	ck_assert_uint_eq(b[1].offset, 20 * MADE_PAYLOAD);
 	ck_assert_uint_eq(b[1].bytes, 100 * MADE_PAYLOAD);
-	ck_assert_uint_eq(slots_are(20, 120, 20, false), 100 * MADE_PAYLOAD);
-	slots_are(120, 120 + MADE_SLOTS, 120, true);
-	done();
+	ck_assert_uint_eq(slots_are(&m, rec, 20, 120, 20, false),
+			  100 * MADE_PAYLOAD);
+	slots_are(&m, rec, 120, 120 + MADE_SLOTS, 120, true);
+	done(&m, rec);
 }
 END_TEST
 
@@ -55,16 +59,17 @@ START_TEST(chunks_missing_and_short)
 	ck_assert_int_eq(truncate(made_path(&m, 2, MADE_NAME ".00000002"),
 				  10 * MADE_PAYLOAD),
 			 0);
-	opened();
-	slots_are(0, MADE_SLOTS, 0, true);
+	opened(&m, &rec);
+	slots_are(&m, rec, 0, MADE_SLOTS, 0, true);
 	ck_assert_uint_eq(
-	    slots_are(MADE_SLOTS, 2 * MADE_SLOTS, MADE_SLOTS, false),
+	    slots_are(&m, rec, MADE_SLOTS, 2 * MADE_SLOTS, MADE_SLOTS, false),
 	    MADE_BLOCK);
-	slots_are(2 * MADE_SLOTS, 2 * MADE_SLOTS + 10, 2 * MADE_SLOTS, true);
-	ck_assert_uint_eq(slots_are(2 * MADE_SLOTS + 10, 3 * MADE_SLOTS,
-				    2 * MADE_SLOTS + 10, false),
+	slots_are(&m, rec, 2 * MADE_SLOTS, 2 * MADE_SLOTS + 10, 2 * MADE_SLOTS,
+		  true);
+	ck_assert_uint_eq(slots_are(&m, rec, 2 * MADE_SLOTS + 10,
+				    3 * MADE_SLOTS, 2 * MADE_SLOTS + 10, false),
 			  54 * MADE_PAYLOAD);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -77,11 +82,11 @@ START_TEST(zero_fill)
 	made_blocks(&m, 3);
 	made_end(&m, 3);
 	made_hide(&m, 1);
-	opened();
+	opened(&m, &rec);
 	ck_assert_int_eq(recording_read(rec, is, sizeof is, MADE_BLOCK, NULL),
 			 MADE_PAYLOAD);
 	ck_assert_mem_eq(is, zeros, MADE_PAYLOAD);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -93,11 +98,11 @@ START_TEST(fps_learned)
 	made_blocks(&m, 7);
 	made_end(&m, 7);
 	made_hide(&m, 1);
-	opened();
+	opened(&m, &rec);
 	for (uint64_t i = 0; i < 7; i++)
-		slots_are(i * MADE_SLOTS, (i + 1) * MADE_SLOTS, i * MADE_SLOTS,
-			  i % 3 != 1);
-	done();
+		slots_are(&m, rec, i * MADE_SLOTS, (i + 1) * MADE_SLOTS,
+			  i * MADE_SLOTS, i % 3 != 1);
+	done(&m, rec);
 }
 END_TEST
 

@@ -11,6 +11,10 @@
 #include "lib/made_read.h"
 #include "lib/suite.h"
 
+static struct made m;
+static struct recording *rec;
+static struct fault fault;
+
 static struct made_block mb;
 static const struct recording_facts *f;
 
@@ -61,7 +65,7 @@ begin(unsigned blocks)
 {
 	made_begin(&m);
 	made_blocks(&m, blocks);
-	f = opened();
+	f = opened(&m, &rec);
 	ck_assert_int_eq(f->state, RECORDING_LIVE);
 	ck_assert_uint_eq(f->bytes, (uint64_t)blocks * MADE_BLOCK);
 }
@@ -87,13 +91,13 @@ START_TEST(counts_as_there)
 	ck_assert(!recording_is_awaited(rec, 2));
 	ck_assert(block(3)->remembered);
 	lands(3);
-	slots_are(0, 4 * MADE_SLOTS, 0, true);
+	slots_are(&m, rec, 0, 4 * MADE_SLOTS, 0, true);
 	ck_assert_uint_eq(f->bytes, 4 * MADE_BLOCK);
 	made_end(&m, 4);
 	ck_assert_int_eq(recording_refresh(rec), 0);
 	ck_assert_int_eq(f->state, RECORDING_COMPLETE);
 	ck_assert_uint_eq(f->bytes, 4 * MADE_BLOCK);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -117,7 +121,7 @@ START_TEST(seen_again)
 	ck_assert_uint_eq(f->bytes, 5 * MADE_BLOCK);
 	for (unsigned i = 0; i < 5; i++)
 		ck_assert(!block(i)->remembered);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -133,13 +137,13 @@ START_TEST(never_comes)
 	ck_assert_int_eq(f->state, RECORDING_INTERRUPTED);
 	ck_assert(!recording_is_awaited(rec, 2));
 	ck_assert_uint_eq(f->bytes, 3 * MADE_BLOCK);
-	slots_are(0, 2 * MADE_SLOTS, 0, true);
-	ck_assert_uint_eq(
-	    slots_are(2 * MADE_SLOTS, 3 * MADE_SLOTS, 2 * MADE_SLOTS, false),
-	    MADE_BLOCK);
+	slots_are(&m, rec, 0, 2 * MADE_SLOTS, 0, true);
+	ck_assert_uint_eq(slots_are(&m, rec, 2 * MADE_SLOTS, 3 * MADE_SLOTS,
+				    2 * MADE_SLOTS, false),
+			  MADE_BLOCK);
 	ck_assert_int_eq(recording_refresh(rec), 0);
 	ck_assert_uint_eq(f->bytes, 3 * MADE_BLOCK);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -161,8 +165,9 @@ START_TEST(lost)
 	made_end(&m, 0);
 	ck_assert_int_eq(recording_refresh(rec), 0);
 	ck_assert_uint_eq(f->bytes, 5 * MADE_BLOCK);
-	slots_are(3 * MADE_SLOTS, 5 * MADE_SLOTS, 3 * MADE_SLOTS, false);
-	done();
+	slots_are(&m, rec, 3 * MADE_SLOTS, 5 * MADE_SLOTS, 3 * MADE_SLOTS,
+		  false);
+	done(&m, rec);
 }
 END_TEST
 
@@ -178,10 +183,11 @@ START_TEST(ends_in_known)
 	made_write(&m, 0, &mb);
 	ck_assert_int_eq(recording_refresh(rec), 0);
 	ck_assert_uint_eq(f->bytes, 3 * MADE_BLOCK + 10 * MADE_PAYLOAD);
-	slots_are(2 * MADE_SLOTS, 2 * MADE_SLOTS + 10, 2 * MADE_SLOTS, false);
-	slots_are(2 * MADE_SLOTS + 10, 3 * MADE_SLOTS, 2 * MADE_SLOTS + 10,
-		  true);
-	done();
+	slots_are(&m, rec, 2 * MADE_SLOTS, 2 * MADE_SLOTS + 10, 2 * MADE_SLOTS,
+		  false);
+	slots_are(&m, rec, 2 * MADE_SLOTS + 10, 3 * MADE_SLOTS,
+		  2 * MADE_SLOTS + 10, true);
+	done(&m, rec);
 }
 END_TEST
 
@@ -203,9 +209,11 @@ START_TEST(another_record)
 	ck_assert_int_eq(recording_refresh(rec), 0);
 	ck_assert_uint_eq(f->bytes, 4 * MADE_BLOCK + 10 * MADE_PAYLOAD);
 	ck_assert(block(2)->remembered && !block(4)->remembered);
-	slots_are(2 * MADE_SLOTS, 3 * MADE_SLOTS, 2 * MADE_SLOTS, false);
-	slots_are(3 * MADE_SLOTS, 4 * MADE_SLOTS + 10, 3 * MADE_SLOTS, true);
-	done();
+	slots_are(&m, rec, 2 * MADE_SLOTS, 3 * MADE_SLOTS, 2 * MADE_SLOTS,
+		  false);
+	slots_are(&m, rec, 3 * MADE_SLOTS, 4 * MADE_SLOTS + 10, 3 * MADE_SLOTS,
+		  true);
+	done(&m, rec);
 }
 END_TEST
 
@@ -231,7 +239,7 @@ START_TEST(gaps_and_holes)
 	ck_assert_uint_eq(f->bytes, 4 * MADE_BLOCK);
 	ck_assert_uint_eq(f->gaps, 1);
 	ck_assert_uint_eq(f->missing, 2 * MADE_SLOTS + 1);
-	slots_are(MADE_SLOTS, 3 * MADE_SLOTS, MADE_SLOTS, false);
+	slots_are(&m, rec, MADE_SLOTS, 3 * MADE_SLOTS, MADE_SLOTS, false);
 	/* Which one it is, is not known yet. */
 	ck_assert_int_eq(recording_holes(rec, 2, see_hole, &hole), -EAGAIN);
 	ck_assert_int_eq(recording_holes(rec, 1, see_hole, &hole), 0);
@@ -243,7 +251,7 @@ START_TEST(gaps_and_holes)
 	ck_assert_int_eq(recording_holes(rec, 2, see_hole, &hole), 0);
 	ck_assert_uint_eq(hole, 7001);
 	ck_assert_uint_eq(f->bytes, 4 * MADE_BLOCK);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -253,7 +261,7 @@ START_TEST(substreams)
 
 	m.subs = 2;
 	made_begin(&m);
-	f = opened();
+	f = opened(&m, &rec);
 	for (uint64_t i = 0; i < 4; i++) {
 		r[i] = seen(i);
 		r[i].sub = i % 2;
@@ -267,7 +275,7 @@ START_TEST(substreams)
 	remember(&r[3]);
 	ck_assert_uint_eq(f->sub[1].bytes, 2 * MADE_BLOCK + 5 * MADE_PAYLOAD);
 	ck_assert_uint_eq(block(3)->offset, MADE_BLOCK + 5 * MADE_PAYLOAD);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -300,7 +308,7 @@ START_TEST(rows)
 	ck_assert_int_eq(recording_refresh(rec), 0);
 	ck_assert_uint_eq(f->bytes, 2 * MADE_BLOCK);
 	ck_assert_int_eq(recording_read(rec, &byte, 1, 0, NULL), -EIO);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -321,8 +329,8 @@ START_TEST(ends_disk_by_disk)
 	made_end(&m, 4);
 	ck_assert_int_eq(recording_refresh(rec), 0);
 	ck_assert_int_eq(f->state, RECORDING_COMPLETE);
-	slots_are(0, 4 * MADE_SLOTS, 0, true);
-	done();
+	slots_are(&m, rec, 0, 4 * MADE_SLOTS, 0, true);
+	done(&m, rec);
 }
 END_TEST
 
@@ -363,7 +371,7 @@ START_TEST(in_turns)
 	ck_assert_int_eq(recording_facts(other)->state, RECORDING_INTERRUPTED);
 	ck_assert_uint_eq(recording_facts(other)->bytes, 7 * MADE_BLOCK);
 	recording_close(other);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -386,7 +394,7 @@ START_TEST(shown_before)
 	ck_assert_uint_eq(recording_facts(other)->bytes,
 			  2 * MADE_BLOCK + 10 * MADE_PAYLOAD);
 	recording_close(other);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -407,7 +415,7 @@ START_TEST(settled_before)
 	ck_assert_int_eq(recording_refresh(other), 0);
 	ck_assert_uint_eq(recording_facts(other)->bytes, 4 * MADE_BLOCK);
 	recording_close(other);
-	done();
+	done(&m, rec);
 }
 END_TEST
 

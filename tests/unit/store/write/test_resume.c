@@ -17,6 +17,10 @@
 #include "lib/made_read.h"
 #include "lib/suite.h"
 
+static struct made m;
+static struct recording *rec;
+static struct fault fault;
+
 static struct resume *r;
 
 static void
@@ -263,11 +267,11 @@ START_TEST(a_disk_that_is_missing)
 	resume_free(r);
 	r = NULL;
 	/* Those that were passed over are no blocks, unless a disk says so. */
-	ck_assert_uint_eq(opened()->absent, 1);
+	ck_assert_uint_eq(opened(&m, &rec)->absent, 1);
 	ck_assert_uint_eq(rec->facts.bytes, 6 * MADE_BLOCK);
 	recording_close(rec);
 	rename_disk(2, false);
-	ck_assert_uint_eq(opened()->absent, 0);
+	ck_assert_uint_eq(opened(&m, &rec)->absent, 0);
 	b = recording_blocks(rec, &n);
 	ck_assert_uint_eq(n, 5 + RESUME_SPARE + 1);
 	ck_assert_uint_eq(b[5].record.kind, INDEX_BLOCK);
@@ -275,7 +279,7 @@ START_TEST(a_disk_that_is_missing)
 	ck_assert_uint_eq(rec->facts.bytes, 7 * MADE_BLOCK);
 	ck_assert_uint_eq(rec->facts.packets, 7 * MADE_SLOTS);
 	ck_assert_uint_eq(json_array_size(rec->facts.resumed), 1);
-	done();
+	done(&m, rec);
 }
 END_TEST
 
@@ -302,18 +306,18 @@ START_TEST(a_number_that_is_settled)
 					   .present = MADE_SLOTS,
 					   .kind = INDEX_BLOCK });
 	for (unsigned i = 0; i < MADE_DISKS; i++) {
-		ck_assert_uint_eq(opened()->state, RECORDING_LIVE);
+		ck_assert_uint_eq(opened(&m, &rec)->state, RECORDING_LIVE);
 		ck_assert_uint_eq(rec->blocks, 3);
 		recording_close(rec);
 		ck_assert_int_eq(folder_note(m.folder[i], line), 0);
 	}
-	ck_assert_uint_eq(opened()->absent, 1);
+	ck_assert_uint_eq(opened(&m, &rec)->absent, 1);
 	ck_assert_uint_eq(rec->blocks, 5);
 	json_decref(line);
 	json_decref(paths);
 	resume_free(r);
 	r = NULL;
-	done();
+	done(&m, rec);
 }
 END_TEST
 
