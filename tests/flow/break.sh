@@ -64,11 +64,6 @@ begin()
 }
 
 # Loopback loses nothing on the way, so all of them come.
-came()
-{
-	[ "$(info "$1" .datagrams)" -ge "$2" ]
-}
-
 end()
 {
 	wait_for 30 came "$1" "$sent"
@@ -80,13 +75,6 @@ end()
 sum_of()
 {
 	jq -r '.datagrams - .packets - (.drops | add // 0)'
-}
-
-disks_list()
-{
-	local IFS=:
-
-	printf '%s' "${disks[*]}"
 }
 
 info_disks()

@@ -15,9 +15,7 @@ need_python struct
 
 spate()
 {
-	local IFS=:
-
-	"$SPATE" --disks "${disks[*]}" "$@"
+	"$SPATE" --disks "$(disks_list)" "$@"
 }
 
 # One process makes all of them.

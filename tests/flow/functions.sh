@@ -18,6 +18,7 @@
 #                         the programs: those of the build, unless set already
 #
 #   disks_make N          folders $work/disk0 ..., which are then in ${disks[@]}
+#   disks_list            prints ${disks[@]} as --disks and -o disks= take them
 #   conf_write STREAMS    writes $conf: ${disks[@]}, ${settings[@]} (lines for
 #                         the top of the file), and STREAMS, which is a group
 #                         for each stream; no empty line between
@@ -36,6 +37,7 @@
 #                         .packets or .drops.late (a filter of jq)
 #   gen ARGS              `spate gen` to $port; what it did is in $work/gen.json
 #   gen_did KEY           a number of that, as .lost
+#   came NAME N           for wait_for: were N datagrams taken in?
 #   settle NAME N         waits until N datagrams were taken in, or no more come
 #   take ARGS             records `gen ARGS` of stream s, whole, as $taken; again
 #                         and slower while the kernel had to drop some of it,
@@ -285,6 +287,13 @@ port_find()
 	fail "no free ports"
 }
 
+disks_list()
+{
+	local IFS=:
+
+	printf '%s' "${disks[*]}"
+}
+
 disks_make()
 {
 	local i
@@ -414,6 +423,11 @@ gen()
 gen_did()
 {
 	jq -r "$1" "$work/gen.json"
+}
+
+came()
+{
+	[ "$(info "$1" .datagrams)" -ge "$2" ]
 }
 
 settle()

@@ -5,7 +5,7 @@
 #
 #	. "${BASH_SOURCE%/*}/functions_fuse.sh"
 #	need_fuse
-#	fuse_start "$work/mnt" -o disks="$(fuse_disks)"
+#	fuse_start "$work/mnt" -o disks="$(disks_list)"
 #	cmp "$work/mnt/r1.vdif" "$work/exported"
 #	fuse_stop "$work/mnt"
 #
@@ -15,7 +15,6 @@
 #   $SPATEFS              the program: that of the build, unless set already
 #   $fuse_log             what all of them say (-f)
 #   need_fuse             skips where it is not built, or nothing can be mounted
-#   fuse_disks            prints ${disks[@]} as -o disks= takes them
 #   fuse_start DIR [ARG]  makes DIR, mounts there with these arguments besides
 #                         -f, and waits until it is mounted
 #   fuse_stop DIR         ends that with SIGTERM; fails unless it ends with 0
@@ -55,13 +54,6 @@ need_fuse()
 		need fusermount3
 		[ -w /dev/fuse ] || skip "this user may not use /dev/fuse"
 	fi 2>/dev/null
-}
-
-fuse_disks()
-{
-	local IFS=:
-
-	printf '%s' "${disks[*]}"
 }
 
 # The kernel writes a blank in a path as \040; tests have none.

@@ -25,7 +25,7 @@ listing()
 		-printf '%p %i %s %T@ %m\n') | sort
 }
 
-fuse_start "$mnt" -o "disks=$(fuse_disks)"
+fuse_start "$mnt" -o "disks=$(disks_list)"
 wait_for 30 test -e "$file"
 same "the list" "$(ls "$mnt")" "by-thread
 $taken.vdif"
@@ -62,12 +62,12 @@ fuse_stop "$mnt"
 # opens the file when that is over gets the data, though the kernel has fill.
 chunk=$(find "${disks[@]}" -name "$taken.0*" | sort | head -n 1)
 cp "$chunk" "$work/chunk"
-fuse_start "$mnt" -o "disks=$(fuse_disks),verify,fill=zero"
+fuse_start "$mnt" -o "disks=$(disks_list),verify,fill=zero"
 wait_for 30 test -e "$file"
 cp "$file" "$work/zeroed"
 fuse_stop "$mnt"
 printf damage | dd of="$chunk" bs=1 seek=5000 conv=notrunc status=none
-fuse_start "$mnt" -o "disks=$(fuse_disks),verify,fill=zero"
+fuse_start "$mnt" -o "disks=$(disks_list),verify,fill=zero"
 wait_for 30 test -e "$file"
 ! cmp -s "$file" "$work/zeroed" || fail "what is damaged is not filled"
 dd if="$work/chunk" of="$chunk" conv=notrunc status=none

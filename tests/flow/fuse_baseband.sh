@@ -31,7 +31,7 @@ take --format vdif --sequence time --payload 5032 --packets 3600 --threads 2,0,3
 	--fps 300 --start 2026-11-20T09:59:59Z -o station=Ef \
 	--loss 0.01 --reorder 0.004 --dump "$work/ideal"
 spated_stop
-fuse_start "$at" -o "disks=$(fuse_disks)"
+fuse_start "$at" -o "disks=$(disks_list)"
 file=$at/$taken.vdif
 
 expects all "$work/ideal" "$file" 5032 32 fps=300 \
@@ -67,7 +67,7 @@ take --format mark5b --payload 5008 --packets 4000 --fps 400 \
 	--start 2026-11-20T09:59:59Z --loss 0.05 --reorder 0.004 \
 	--dump "$work/ideal"
 spated_stop
-fuse_start "$at" -o "disks=$(fuse_disks)"
+fuse_start "$at" -o "disks=$(disks_list)"
 file=$at/$taken.m5b
 expects all "$work/ideal" "$file" 5008 16 parts=2 fps=400 \
 	'start="2026-11-20T09:59:59Z"' bits=2 channels=1

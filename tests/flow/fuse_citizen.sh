@@ -34,7 +34,7 @@ list()
 }
 
 disks_make 2
-disks_option="disks=$(fuse_disks)"
+disks_option="disks=$(disks_list)"
 mkdir "$mnt"
 fuse_clean "$mnt"
 
@@ -66,7 +66,7 @@ says 1 "spate.conf:1" "$conf" "$mnt"
 
 # In the background, from a list, a folder, a configuration; with blanks.
 conf_write "$(stream_text 'format = "raw"; payload = 1024;')"
-for source in "$(fuse_disks)" "${disks[0]}" "$conf"; do
+for source in "$(disks_list)" "${disks[0]}" "$conf"; do
 	"$SPATEFS" "$source" "$mnt" </dev/null
 	fuse_mounted "$mnt"
 	list

@@ -86,7 +86,7 @@ before=$(everything)
 # Also where others can look into what root mounted: what a link leads to is
 # not theirs.
 [ "$(id -u)" -ne 0 ] || others=,allow_other
-fuse_start "$at" -o "disks=$(fuse_disks)${others:-}"
+fuse_start "$at" -o "disks=$(disks_list)${others:-}"
 all_there()
 {
 	[ "$(find "$at" -mindepth 1 -maxdepth 1 ! -name .info ! -name by-thread \
@@ -140,7 +140,7 @@ as_exported()
 {
 	local name
 
-	fuse_start "$at" -o "disks=$(fuse_disks)$1"
+	fuse_start "$at" -o "disks=$(disks_list)$1"
 	for name in j1 s1 s5 g1 g2; do
 		spate export --quiet --force "$name" "$work/exported" \
 			2>/dev/null || true
@@ -175,7 +175,7 @@ gap_is()
 	local options=$1 kind
 	shift
 
-	fuse_start "$at" -o "disks=$(fuse_disks)$options"
+	fuse_start "$at" -o "disks=$(disks_list)$options"
 	for kind in filled jive5ab sg2; do
 		spate export --quiet --force gap_$kind "$work/exported" \
 			2>/dev/null || true
@@ -198,7 +198,7 @@ cmp "$work/expected" <("$python" "$here/fuse_ideal.py" \
 	"$work/gap_sg2.ideal" /dev/stdout 1032 --strip 32)
 
 # By thread, too: in its place is fill that says which thread it is of.
-fuse_start "$at" -o "disks=$(fuse_disks)"
+fuse_start "$at" -o "disks=$(disks_list)"
 spate export --quiet --force gap_filled "$work/exported"
 for thread in 0 2; do
 	"$python" "$here/fuse_ideal.py" "$work/exported" "$work/expected" 1032 \
@@ -212,6 +212,6 @@ fuse_stop "$at"
 # is for that.
 make streamer counted --format raw --payload 8000 --counter le64 --pad \
 	--per-block 129 --packets 500
-fuse_start "$at" -o "disks=$(fuse_disks),strip=8"
+fuse_start "$at" -o "disks=$(disks_list),strip=8"
 cmp "$at/counted.raw" "$work/counted.ideal"
 fuse_stop "$at"

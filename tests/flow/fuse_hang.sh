@@ -80,7 +80,7 @@ killed_at_once()
 
 # They would wait for ten minutes.  Through the page cache, and past it.
 for options in "" ",direct_io"; do
-	start -o "disks=$(fuse_disks),timeout=10m$options"
+	start -o "disks=$(disks_list),timeout=10m$options"
 	head -c 4096 "$mnt/r.vdif" | cmp - <(head -c 4096 "$work/r")
 	tell hang
 	killed_at_once KILL
@@ -91,7 +91,7 @@ for options in "" ",direct_io"; do
 done
 
 # They wait for a second.
-start -o "disks=$(fuse_disks),timeout=1s,direct_io"
+start -o "disks=$(disks_list),timeout=1s,direct_io"
 tell hang
 ! cat "$mnt/r.vdif" >/dev/null 2>"$work/said" || fail "it was read all the same"
 grep -q "Input/output error" "$work/said" || fail "it says $(cat "$work/said")"
@@ -112,6 +112,6 @@ status=0
 wait "$(fuse_pid "$mnt")" || status=$?
 same "exit status of spatefs" $status 0
 wait $reader || true
-start -o "disks=$(fuse_disks)"
+start -o "disks=$(disks_list)"
 cmp "$mnt/r.vdif" "$work/r"
 fuse_stop "$mnt"

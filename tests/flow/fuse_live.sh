@@ -108,7 +108,7 @@ dd_at_end()
 
 configure true
 spated_start
-fuse_start "$mnt" -o "disks=$(fuse_disks),socket=$socket"
+fuse_start "$mnt" -o "disks=$(disks_list),socket=$socket"
 spate record near --stream s >/dev/null
 read_on near first
 tail -c +1 -s 0.1 -f "$mnt/near.vdif" >"$work/tail" &

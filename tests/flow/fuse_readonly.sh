@@ -30,7 +30,7 @@ state()
 
 state "${disks[0]}" >"$work/disk0.before"
 state "${disks[1]}" >"$work/disk1.before"
-fuse_start "$mnt" -o "disks=$(fuse_disks)"
+fuse_start "$mnt" -o "disks=$(disks_list)"
 wait_for 30 test -e "$mnt/$taken.vdif"
 sleep 1.1
 state "$mnt" >"$work/mount.before"

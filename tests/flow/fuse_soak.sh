@@ -22,7 +22,7 @@ disks_make 3
 settings=('memory = "192M";' 'reserve = "1M";' 'share = true;')
 conf_write "$(stream_text 'format = "vdif"; prefix = 8; blocks = 80;')"
 spated_start
-fuse_start "$mnt" -o "disks=$(fuse_disks),socket=$socket,cache=64M,timeout=60s"
+fuse_start "$mnt" -o "disks=$(disks_list),socket=$socket,cache=64M,timeout=60s"
 
 start()
 {

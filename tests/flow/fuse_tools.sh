@@ -21,7 +21,7 @@ take --format vdif --payload 1032 --packets 6000 --fps 1000 \
 spate export "$taken" "$work/exported"
 size=$(stat -c %s "$work/exported")
 
-fuse_start "$at" -o "disks=$(fuse_disks)"
+fuse_start "$at" -o "disks=$(disks_list)"
 file=$at/$taken.vdif
 
 # ---- what it is ------------------------------------------------------------
@@ -138,7 +138,7 @@ fi
 # ---- one that grows ---------------------------------------------------------
 
 fuse_stop "$at"
-fuse_start "$at" -o "disks=$(fuse_disks),socket=$socket"
+fuse_start "$at" -o "disks=$(disks_list),socket=$socket"
 spate record grows --stream s
 gen --format vdif --payload 1032 --packets 1000 --fps 1000 --rate 40Mbps \
 	--start 2026-11-20T10:00:00Z

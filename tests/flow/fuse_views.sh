@@ -25,7 +25,7 @@ view_is()
 
 	[ "$mounted" = "with $options" ] || {
 		views_end
-		fuse_start "$at" -o "disks=$(fuse_disks)$options"
+		fuse_start "$at" -o "disks=$(disks_list)$options"
 		mounted="with $options"
 	}
 
@@ -67,7 +67,7 @@ recorded()
 exported_again()
 {
 	"$SPATE" export "$taken" "$work/exported" --force --quiet \
-		--disks "$(fuse_disks)" 2>/dev/null || [ $# -gt 0 ]
+		--disks "$(disks_list)" 2>/dev/null || [ $# -gt 0 ]
 }
 
 # One chunk of it is gone: it is filled, though its index tells of it.
@@ -156,13 +156,13 @@ view_is ,strip=5000,fill=zero "$file" --fill zero --strip 5000
 
 views_end
 # Nothing is left of a packet: it cannot be read, and nothing else suffers.
-fuse_start "$at" -o "disks=$(fuse_disks),strip=5008"
+fuse_start "$at" -o "disks=$(disks_list),strip=5008"
 ls -lR "$at" >"$work/list" 2>&1 || true
 ! cmp -s "$at/$file" "$work/exported" || fail "strip=5008 was taken for 0"
 fuse_stop "$at"
 for wrong in strip=-1 strip=x strip=99999999999 fill=no fill= cache=0x \
 	timeout=never threads=x nonsense disks=; do
-	if "$SPATEFS" "$at" -f -o "disks=$(fuse_disks),$wrong" \
+	if "$SPATEFS" "$at" -f -o "disks=$(disks_list),$wrong" \
 		>"$work/said" 2>&1; then
 		fail "-o $wrong was taken"
 	fi

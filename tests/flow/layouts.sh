@@ -21,7 +21,7 @@ payload=8032
 # What the disks alone tell, without the daemon, and what is where.
 told()
 {
-	"$SPATE" info "$taken" --json --disks "$(IFS=:; echo "${disks[*]}")" |
+	"$SPATE" info "$taken" --json --disks "$(disks_list)" |
 		jq -r '[.packets, .packets_lost, .bytes, .state, .layout] |
 			join(" ")'
 }
@@ -42,7 +42,7 @@ layout_begin()
 	spated_stop
 	same "what the disks tell" "$(told)" \
 		"$(($3 - lost)) $lost $(stat -c %s "$work/ideal") complete $1"
-	"$SPATE" ls --disks "$(IFS=:; echo "${disks[*]}")" |
+	"$SPATE" ls --disks "$(disks_list)" |
 		grep -q "$taken" || fail "ls of the disks does not show $taken"
 }
 

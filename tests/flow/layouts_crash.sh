@@ -10,8 +10,9 @@
 need_python struct
 
 payload=8032
+packets=1500
 disks_make 2
-at=$(IFS=:; echo "${disks[*]}")
+at=$(disks_list)
 
 stream()
 {
@@ -45,6 +46,11 @@ mark6_strict()
 		$payload "${files[@]}" >"$work/blocks"
 }
 
+is_written()
+{
+	[ "$(info "$1" .chunks)" -ge "$2" ]
+}
+
 # Killed: nothing was durable yet, and all is there.
 crash()
 {
@@ -53,24 +59,19 @@ crash()
 	stream "$1"
 	spated_start
 	spate record "$name" --stream s
-	gen --format vdif --packets 3000 --rate 50Mbps --dump "$work/ideal"
-	wait_for 30 has_taken "$name" 3000
+	gen --format vdif --packets $packets --rate 50Mbps --dump "$work/ideal"
+	# All blocks but the last two: those are in memory, and lost.
+	wait_for 30 is_written "$name" $((packets / 130 - 1))
 	spated_kill
 	same "state before" "$("$SPATE" info "$name" --json --disks "$at" |
 		jq -r .state)" interrupted
 	"$SPATE" recover "$name" --disks "$at"
-	# Blocks that were not full were in memory, and are lost.
-	is_beginning "$name" $((3000 - 2 * 130)) 3000
+	is_beginning "$name" $((packets - 2 * 130)) $packets
 	"$SPATE" verify "$name" --disks "$at" --quiet
 	[ "$1" != mark6 ] || mark6_strict "$name"
 	same "what recover finds in it again" \
 		"$("$SPATE" recover "$name" --disks "$at" --json |
 			jq '[.rebuilt, .cut] | add')" 0
-}
-
-has_taken()
-{
-	[ "$(info "$1" .datagrams)" -ge "$2" ]
 }
 
 index_of()
@@ -89,8 +90,8 @@ torn()
 	stream "$1"
 	spated_start
 	spate record "$name" --stream s
-	gen --format vdif --packets 3000 --rate 50Mbps --dump "$work/ideal"
-	settle "$name" 3000
+	gen --format vdif --packets $packets --rate 50Mbps --dump "$work/ideal"
+	settle "$name" $packets
 	spate stop "$name"
 	spated_stop
 	index=$(index_of "$1" "$name" 0)
@@ -105,7 +106,7 @@ torn()
 		"$SPATE" verify "$name" --disks "$at"
 	"$SPATE" recover "$name" --disks "$at" --dry-run
 	"$SPATE" recover "$name" --disks "$at"
-	is_beginning "$name" 3000 3000
+	is_beginning "$name" $packets $packets
 	cmp "$work/exported" "$work/ideal"
 	"$SPATE" verify "$name" --disks "$at" --quiet
 	[ "$1" = mark6 ] || return 0
@@ -128,8 +129,8 @@ untold()
 	stream file
 	spated_start
 	spate record $name --stream s
-	gen --format vdif --packets 3000 --rate 50Mbps
-	settle $name 3000
+	gen --format vdif --packets $packets --rate 50Mbps
+	settle $name $packets
 	spate stop $name
 	spated_stop
 	for file in index sums meta.jsonl; do

@@ -25,14 +25,14 @@ full()
 
 	disk_thin "$thin" 256M ext4 20M
 	disks=("$mnt/small" "$mnt/$thin" "$mnt/large")
-	at=$(IFS=:; echo "${disks[*]}")
+	at=$(disks_list)
 	conf_write "$(stream_text "format = \"vdif\"; prefix = 8;
 		layout = \"$1\"; blocks = 24;")"
 	spated_start
 	spate record "$name" --stream s
 	gen --format vdif --packets $packets --rate 200Mbps \
 		--dump "$work/ideal" &
-	wait_for 60 has_taken "$name" $((packets / 2))
+	wait_for 60 came "$name" $((packets / 2))
 	dd if=/dev/zero of="$mnt/small/ballast" bs=1M 2>/dev/null || true
 	wait $!
 	settle "$name" $packets
@@ -45,11 +45,6 @@ full()
 	look "$1" "$name"
 	rm -rf "$work/exported" "$mnt/small/ballast" "$mnt"/{small,large}/"$name"*
 	: >"$log"
-}
-
-has_taken()
-{
-	[ "$(info "$1" .datagrams)" -ge "$2" ]
 }
 
 # What could not be made durable is lost, and nothing else.

@@ -67,13 +67,13 @@ same "datagrams of the silent" "$(sub r $silent datagrams)" 0
 
 # What is told of it when the daemon is gone.
 spated_stop
-disks_told=$("$SPATE" info r --json --disks "$(IFS=:; echo "${disks[*]}")")
+disks_told=$("$SPATE" info r --json --disks "$(disks_list)")
 same "silent, on the disks" "$(jq -r '.silent | join(",")' \
 	<<<"$disks_told")" $((port + silent))
 same "packets of each, on the disks" "$(jq -c '[.subs[].packets]' \
 	<<<"$disks_told")" "$(jq -cn --argjson n $packets --argjson s $silent \
 	'[range(8) | if . == $s then 0 else $n end]')"
-spate_disks=$(IFS=:; echo "${disks[*]}")
+spate_disks=$(disks_list)
 "$SPATE" verify r --disks "$spate_disks"
 
 # Nor does the end hang on the silent one, or on the sender that goes on.

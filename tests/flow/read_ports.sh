@@ -24,13 +24,6 @@ send()
 		--dump "$work/sent" --json "$@" >"$work/gen.json"
 }
 
-disks_list()
-{
-	local IFS=:
-
-	printf '%s' "${disks[*]}"
-}
-
 # Sent again and slower while the kernel had to drop some of it.
 take_ports()
 {

@@ -59,7 +59,7 @@ same "disks in use" "$(info "$taken" '[.disks[] | select(.chunks > 0)] |
 told=$(info "$taken" '[.packets, .packets_lost, .bytes, .drops]')
 spated_stop
 same "info from the disks" "$("$SPATE" info "$taken" --json --disks \
-	"$(IFS=:; echo "${disks[*]}")" |
+	"$(disks_list)" |
 	jq -r '[.packets, .packets_lost, .bytes, .drops]')" "$told"
 
 # With NAME.cfg it is VLBI-streamer's, where there is neither index nor metadata.
@@ -82,7 +82,7 @@ rm "${disks[@]/%//$taken/$taken.cfg}"
 for file in "$work"/disk?/"$taken/$taken.index"; do
 	truncate -s -64 "$file"
 done
-others=$(IFS=:; echo "${disks[*]}")
+others=$(disks_list)
 "$SPATE" recover --disks "$others" >"$work/said"
 is_cfg "$taken"
 rm -f "$work"/disk?/"$taken/$taken".{index,meta.jsonl,sums}

@@ -75,7 +75,7 @@ settle t_ds0 200
 spated_stop
 for key in 0 3 5; do
 	same "t_ds$key" "$("$SPATE" info t_ds$key --json --disks \
-		"$(IFS=:; echo "${disks[*]}")" | jq -r .state)" complete
+		"$(disks_list)" | jq -r .state)" complete
 done
 
 # Stations; frames per second are learned, for all of them at once, and what

@@ -20,7 +20,7 @@ tool()
 
 verify()
 {
-	"$SPATE" verify "$taken" --disks "$(IFS=:; echo "${disks[*]}")" "$@"
+	"$SPATE" verify "$taken" --disks "$(disks_list)" "$@"
 }
 
 # What verify found, one object; that it says so and fails is looked at too.
@@ -153,11 +153,11 @@ settle parts_ds0 200
 settle parts_ds1 200
 spate stop parts
 spated_stop
-"$SPATE" verify parts --disks "$(IFS=:; echo "${disks[*]}")" >"$work/said"
+"$SPATE" verify parts --disks "$(disks_list)" >"$work/said"
 same "parts" "$(grep -c '^parts_ds[01]: .* nothing is wrong$' "$work/said")" 2
 printf X | dd of="$(find "${disks[@]}" -name 'parts_ds1.00000000')" bs=1 \
 	seek=5000 conv=notrunc status=none
 refused '1 of its 2 parts' "$SPATE" verify parts --disks \
-	"$(IFS=:; echo "${disks[*]}")"
+	"$(disks_list)"
 grep -q '^parts_ds1: chunk 0 on .* are damaged: ' "$work/refused" ||
 	fail "not told: $(cat "$work/refused")"
