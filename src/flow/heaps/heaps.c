@@ -389,16 +389,6 @@ piece_put(struct heaps *p, const struct heap *h,
 	return moved;
 }
 
-bool
-heaps_refuse(struct heaps *p, enum ranges_answer answer)
-{
-	if (answer == RANGES_DUPLICATE)
-		heaps_drop(p, DROP_DUPLICATE);
-	else if (answer == RANGES_FULL)
-		heaps_drop(p, DROP_FRAGMENTED);
-	return answer != RANGES_NEW;
-}
-
 /* Number of the piece's bytes that are stored. */
 static uint32_t
 piece_kept(const struct heap *h, const struct format_piece *piece)
@@ -415,23 +405,23 @@ piece_kept(const struct heap *h, const struct format_piece *piece)
 uint32_t
 heaps_take(struct heaps *p, struct heap *h, const struct format_piece *piece)
 {
-	bool behind = piece->offset < ranges_end(&h->ranges) || h != p->newest;
-	bool moved = piece_put(p, h, piece);
 	uint32_t from = (uint32_t)piece->offset, kept = piece_kept(h, piece);
+	struct counts *c = &p->base.counts;
 
+	if (!h->parked && (from < ranges_end(&h->ranges) || h != p->newest))
+		c->reordered++;
 	if (piece->bytes)
 		ranges_add(&h->ranges, from, from + piece->bytes);
 	h->pieces++;
 	h->bytes += kept;
 	h->last = p->now;
 	heaps_learn(p, h, piece, heaps_packet(p)->bytes);
-	if (!h->parked)
-		p->base.counts.reordered += behind;
 	if (!h->held) {
-		p->base.counts.placed++;
-		p->base.counts.bytes += kept;
-		p->base.counts.moved += moved;
+		c->placed++;
+		c->bytes += kept;
 	}
+	if (piece_put(p, h, piece) && !h->held)
+		c->moved++;
 	return kept;
 }
 

@@ -192,7 +192,14 @@ heaps_look(const struct heap *h, const struct format_piece *piece)
 }
 
 /* True if that is an answer to drop a piece for, which it then counts. */
-bool heaps_refuse(struct heaps *p, enum ranges_answer answer);
+static inline bool
+heaps_refuse(struct heaps *p, enum ranges_answer answer)
+{
+	if (answer == RANGES_NEW)
+		return false;
+	heaps_drop(p, answer == RANGES_FULL ? DROP_FRAGMENTED : DROP_DUPLICATE);
+	return true;
+}
 
 /* Takes a new piece, for which the heap has room: notes where its bytes have to
  * move, and counts them.  Returns how many of them are stored. */
