@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /*
- * Steps count the heaps that were lost whole.  Counts of heaps need not grow,
+ * A heap counter counts the heaps that were lost whole.  Counts of heaps need not grow,
  * nor by one; but most senders count by one step from heap to heap, and once
  * that is certain, counts that were left out are heaps that did not come.  Each
  * sender of a substream is counted by itself.

@@ -16,7 +16,7 @@
  *
  * Losses are estimates: the pieces missing in a heap are its holes divided by
  * the size of a piece; heaps missing altogether are counts that were left out
- * (steps.h), each with as many pieces as the last complete heap.
+ * (heap_counter.h), each with as many pieces as the last complete heap.
  */
 #include "flow/heaps/heaps_priv.h"
 
@@ -119,7 +119,7 @@ rows_of(const struct heaps *p)
 	return (struct rows *)p;
 }
 
-/* Begins an unused block with this block. */
+/* Begins an unused row block with this block. */
 static struct row_block *
 rows_block_new(struct heaps *p, struct block *b)
 {
