@@ -64,7 +64,7 @@ info()
 
 section "install, as docs/04-service.md says"
 if [ "$unit" != /usr/local/lib/systemd/system/spated.service ]; then
-	cp "$unit" /etc/systemd/system/
+	cp "$unit" "${unit%/*}/spate-vsi.service" /etc/systemd/system/
 fi
 mkdir -p /etc/systemd/system/spated.service.d
 # What is checked for leaks would have to be traced, which the unit forbids.
@@ -85,10 +85,14 @@ cat >"$conf" <<-END
 	reserve = "1M";
 	receivers = 2;
 	control : { group = "spate"; };
+	vsi : { listen = "127.0.0.1:$((port + 2))"; streams = [ "field" ]; };
 	streams :
 	{
 		s : { listen = [ "127.0.0.1:$port" ]; format = "raw";
 		      prefix = 8; payload = 1024; block = "1M"; };
+		field : { listen = [ "127.0.0.1:$((port + 3))" ];
+			  format = "raw"; prefix = 8; payload = 1024;
+			  block = "256K"; };
 		rings : { receive = "fanout"; rings = 2; format = "raw";
 			  listen = [ "lo@127.0.0.1:$((port + 1))" ];
 			  sequence = "le64@0"; prefix = 8; payload = 1024;
@@ -195,6 +199,44 @@ spate gen --to "udp://127.0.0.1:$((port + 1))" --format raw --prefix 8 \
 spate stop rings
 same "datagrams by rings" "$(info rings .datagrams)" \
 	"$(jq .sent /srv/share/gen3.json)"
+
+section "VSI-S, by a process that may nothing else"
+vsi()
+{
+	systemctl show -P "$1" spate-vsi
+}
+ask()
+{
+	local reply
+
+	exec 3<>"/dev/tcp/127.0.0.1/$((port + 2))" || return 1
+	printf '%s;\n' "$1" >&3
+	read -r -t 60 reply <&3
+	exec 3>&-
+	printf '%s\n' "$reply"
+}
+same state "$(vsi ActiveState):$(vsi SubState)" active:running
+was=$(vsi MainPID)
+same user "$(awk '/^Uid:/ { print $2 }' "/proc/$was/status")" "$(id -u spate-vsi)"
+same capabilities "$(awk '/^CapBnd:/ { print $2 }' "/proc/$was/status")" \
+	0000000000000000
+! nsenter -t "$was" -m -r setpriv --reuid spate-vsi --regid spate-vsi \
+	--groups spate ls /mnt/disk0 >/dev/null 2>&1 || fail "it sees the disks"
+! nsenter -t "$was" -m -r touch /var/lib/x /etc/x 2>/dev/null ||
+	fail "it may write"
+same reply "$(ask 'record=on:field')" '!record= 0 ;'
+kill -KILL "$was"
+vsi_anew()
+{
+	[ "$(vsi MainPID)" -ne "$was" ] && [ "$(vsi MainPID)" -ne 0 ] &&
+		(ask 'version?') >/dev/null 2>&1
+}
+wait_for 60 vsi_anew
+same "what goes on" "$(ask 'record?' | cut -d: -f1-4)" \
+	'!record? 0 : on : 1 : field '
+same reply "$(ask 'record=off')" '!record= 1 ;'
+journalctl -q -u spate-vsi -o cat | grep -q 'goes on with the recording field' ||
+	fail "its log does not say so"
 
 section "stop while it records: all of it is flushed"
 systemctl stop spated

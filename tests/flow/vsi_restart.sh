@@ -30,6 +30,9 @@ complete()
 	[ "$(info "$1" .state)" = complete ]
 }
 
+# spate-vsi has another user, and is in the group of spated.
+same "who may use the socket" "$(stat -c %g:%a "$socket")" "$(id -g):660"
+
 # ---- spate-vsi is killed: its recording and its settings stay ----
 says '!mode= 0 ;' 'mode=VDIF_1000-64-1-2'
 says '!net_protocol= 0 ;' 'net_protocol=udps:1M:64M:4'
