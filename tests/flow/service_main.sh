@@ -224,6 +224,14 @@ same capabilities "$(awk '/^CapBnd:/ { print $2 }' "/proc/$was/status")" \
 	--groups spate ls /mnt/disk0 >/dev/null 2>&1 || fail "it sees the disks"
 ! nsenter -t "$was" -m -r touch /var/lib/x /etc/x 2>/dev/null ||
 	fail "it may write"
+by_vsi()
+{
+	setpriv --reuid spate-vsi --regid spate --clear-groups "$SPATE" "$@"
+}
+by_vsi status >/dev/null
+! by_vsi rm one --force >/srv/share/refused 2>&1 || fail "it may remove"
+grep -q "spate-vsi has no right to 'rm'" /srv/share/refused ||
+	fail "it is told $(cat /srv/share/refused)"
 same reply "$(ask 'record=on:field')" '!record= 0 ;'
 kill -KILL "$was"
 vsi_anew()

@@ -435,6 +435,17 @@ server_waits(struct server *s, struct server_ticket t)
 	return client_find(s, t.client) != NULL;
 }
 
+uid_t
+server_user(struct server *s, struct server_ticket t)
+{
+	const struct client *c = client_find(s, t.client);
+	uid_t user = 0;
+
+	if (c)
+		memcpy(&user, c->place.key, sizeof user);
+	return user;
+}
+
 int
 server_fd_take(struct server *s, struct server_ticket t)
 {

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/fault.h"
 
@@ -50,6 +51,8 @@ void server_step(struct server *s);
 /* True if the client is still connected. */
 bool server_waits(struct server *s, struct server_ticket t);
 
+/* Returns the user that sent the request; root if it has left. */
+uid_t server_user(struct server *s, struct server_ticket t);
 /* Returns a descriptor that came with the request, or with an earlier one of
  * that client which did not take it; the caller closes it.  -1: none came. */
 int server_fd_take(struct server *s, struct server_ticket t);

@@ -55,6 +55,7 @@
 #include <grp.h>
 #include <limits.h>
 #include <poll.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -459,10 +460,15 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 		err = schedule_host_open(&d->host, fault);
 	if (!err)
 		err = inbox_open(&d->inbox, &d->r, fault);
-	if (!err && d->r.setup.vsi.listen.n)
+	if (!err && d->r.setup.vsi.listen.n) {
+		const struct passwd *user = getpwnam("spate-vsi");
+
+		if (user && user->pw_uid != geteuid())
+			d->vsi_user = user->pw_uid;
 		log_line(LEVEL_INFO, NULL,
 			 "VSI-S commands are taken by spate-vsi, a service of "
 			 "its own");
+	}
 	return err;
 }
 

@@ -45,6 +45,8 @@ struct daemon {
 	int64_t started;    /* ns, steady */
 	int64_t started_ns; /* ns, UTC */
 
+	/* user of spate-vsi, who may not use every verb; 0: there is none */
+	uid_t vsi_user;
 	json_t *kept; /* values of clients, by name (`keep`) */
 	struct waiter *waiters;
 	struct disk_waiter *disk_waiters;

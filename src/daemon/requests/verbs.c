@@ -797,42 +797,50 @@ daemon_ask(void *arg, struct server_ticket ticket, const char *verb,
 		const char *verb;
 		int (*act)(struct daemon *d, struct server_ticket ticket,
 			   const json_t *request, struct fault *fault);
+		bool vsi; /* spate-vsi's user may ask for it */
 	} table[] = {
-		{ "record", do_record },
-		{ "scan", verb_scan },
-		{ "stop", do_stop },
-		{ "info", do_info },
-		{ "status", do_status },
-		{ "streams", do_streams },
-		{ "keep", do_keep },
-		{ "reload", verb_reload },
-		{ "disks", verb_disks },
-		{ "disks-add", verb_disks_add },
-		{ "disks-drop", verb_disks_drop },
-		{ "probe", verb_probe },
-		{ "schedule-ls", verb_schedule_ls },
-		{ "schedule-add", verb_schedule_add },
-		{ "schedule-rm", verb_schedule_rm },
-		{ "schedule-check", verb_schedule_check },
-		{ "ls", verb_ls },
-		{ "map", verb_map },
-		{ "rm", verb_rm },
-		{ "protect", verb_protect },
-		{ "look", verb_look },
-		{ "send", verb_send },
-		{ "relay", verb_relay },
-		{ "sends", verb_sends },
-		{ "rate", verb_rate },
-		{ "pause", verb_pause },
-		{ "resume-send", verb_resume_send },
+		{ "record", do_record, true },
+		{ "scan", verb_scan, false },
+		{ "stop", do_stop, true },
+		{ "info", do_info, true },
+		{ "status", do_status, true },
+		{ "streams", do_streams, true },
+		{ "keep", do_keep, true },
+		{ "reload", verb_reload, false },
+		{ "disks", verb_disks, true },
+		{ "disks-add", verb_disks_add, false },
+		{ "disks-drop", verb_disks_drop, false },
+		{ "probe", verb_probe, false },
+		{ "schedule-ls", verb_schedule_ls, false },
+		{ "schedule-add", verb_schedule_add, false },
+		{ "schedule-rm", verb_schedule_rm, false },
+		{ "schedule-check", verb_schedule_check, false },
+		{ "ls", verb_ls, true },
+		{ "map", verb_map, false },
+		{ "rm", verb_rm, false },
+		{ "protect", verb_protect, false },
+		{ "look", verb_look, false },
+		{ "send", verb_send, true },
+		{ "relay", verb_relay, false },
+		{ "sends", verb_sends, true },
+		{ "rate", verb_rate, false },
+		{ "pause", verb_pause, false },
+		{ "resume-send", verb_resume_send, false },
 	};
 	struct daemon *d = arg;
+	bool vsi =
+	    d->vsi_user && server_user(d->r.server, ticket) == d->vsi_user;
 	struct fault fault = { 0 };
+	int err;
 
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
 		if (strcmp(table[i].verb, verb))
 			continue;
-		if (table[i].act(d, ticket, request, &fault) < 0)
+		err = vsi && !table[i].vsi
+			  ? fault_set(&fault, -EPERM, "usage",
+				      "spate-vsi has no right to '%s'", verb)
+			  : table[i].act(d, ticket, request, &fault);
+		if (err < 0)
 			server_refuse(d->r.server, ticket, &fault);
 		return;
 	}
