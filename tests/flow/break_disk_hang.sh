@@ -11,6 +11,81 @@
 test_plugins
 
 disks_make 3
+
+failed_is()
+{
+	jq -r '.name + " " + .state + " " + .why' |
+		{ grep "^$1 " || echo nothing; }
+}
+
+is_failed()
+{
+	local says="$1 failed no disk is left"
+
+	same "info" "$(spate info "$1" --json | failed_is "$1")" "$says"
+	same "info of the disks" "$(info_disks "$1" | failed_is "$1")" "$says"
+	same "ls" "$(spate ls "$1" --json | failed_is "$1")" "$says"
+	same "ls of the disks" "$("$SPATE" ls "$1" --json \
+		--disks "$(disks_list)" | failed_is "$1")" "$says"
+	same "check" "$({ spate check "$1" --json --max-loss 1 || true; } |
+		failed_is "$1")" "$says"
+	spate info "$1" | grep "state *failed: no disk is left" >&2 ||
+		fail "$(spate info "$1")"
+	refused "it failed: no disk is left" spate check "$1" --max-loss 1
+}
+
+is_read()
+{
+	[ "$(spate ls "$1" --json | jq -r .state)" != unread ]
+}
+
+# All are full, and take its end: that it failed, and why, is its state from
+# then on, whoever is asked.
+full()
+{
+	settings=('memory = "64M";' 'reserve = "1M";' 'writer = "slow";'
+		"slow_fail = \"$work/fail\";" 'slow_errno = "ENOSPC";')
+	conf_write "$(raw_stream)"
+	spated_start
+	begin failed
+	send good:0:3000
+	wait_for 10 came failed 3000
+	touch "$work/fail"
+	send good:3000:3000
+	wait_for 10 came failed 6000
+	spate stop failed >/dev/null || true
+
+	is_failed failed
+	sums failed
+	spated_stop
+	rm "$work/fail"
+	spated_start
+	wait_for 30 has_state "${disks[0]}" idle
+	wait_for 30 is_read failed
+	is_failed failed
+	sums failed
+	refused "it failed, and was ended" spate record failed --stream s --resume
+	spate verify failed >/dev/null
+
+	# Those of before had no other word for it than the reason.
+	spated_stop
+	sed -i 's/"failed": *true, *//' "${disks[@]/%//failed/failed.meta.jsonl}"
+	! grep -h '"failed": *true' "${disks[@]/%//failed/failed.meta.jsonl}" ||
+		fail "it says so yet"
+	spated_start
+	wait_for 30 is_read failed
+	is_failed failed
+}
+
+# Both wait most of the time: they do so side by side.
+if [ "${1:-}" = full ]; then
+	full
+	exit
+fi
+bash "$0" full &
+full=$!
+at_end 'kill $full 2>/dev/null && wait $full'
+
 settings+=('writer = "slow";' "slow_disk = \"${disks[1]}/\";"
 	"slow_hang = \"$work/hang\";" 'slow_queue = 8;')
 conf_write "$(raw_stream)"
@@ -89,64 +164,4 @@ same "state of all" "$(info all .state)" complete
 [ "$(drop all unwritten)" -gt 0 ] || fail "nothing was lost with all disks"
 spated_stop
 grep -q "ends without a disk that does not answer" "$log"
-
-# All are full, and take its end: that it failed, and why, is its state from
-# then on, whoever is asked.
-settings=('memory = "64M";' 'reserve = "1M";' 'writer = "slow";'
-	"slow_fail = \"$work/fail\";" 'slow_errno = "ENOSPC";')
-conf_write "$(raw_stream)"
-spated_start
-begin failed
-send good:0:3000
-wait_for 10 came failed 3000
-touch "$work/fail"
-send good:3000:3000
-wait_for 10 came failed 6000
-spate stop failed >/dev/null || true
-
-failed_is()
-{
-	jq -r '.name + " " + .state + " " + .why' |
-		{ grep "^$1 " || echo nothing; }
-}
-
-is_failed()
-{
-	local says="$1 failed no disk is left"
-
-	same "info" "$(spate info "$1" --json | failed_is "$1")" "$says"
-	same "info of the disks" "$(info_disks "$1" | failed_is "$1")" "$says"
-	same "ls" "$(spate ls "$1" --json | failed_is "$1")" "$says"
-	same "ls of the disks" "$("$SPATE" ls "$1" --json \
-		--disks "$(disks_list)" | failed_is "$1")" "$says"
-	same "check" "$({ spate check "$1" --json --max-loss 1 || true; } |
-		failed_is "$1")" "$says"
-	spate info "$1" | grep "state *failed: no disk is left" >&2 ||
-		fail "$(spate info "$1")"
-	refused "it failed: no disk is left" spate check "$1" --max-loss 1
-}
-
-is_failed failed
-sums failed
-spated_stop
-rm "$work/fail"
-spated_start
-wait_for 30 has_state "${disks[0]}" idle
-is_read()
-{
-	[ "$(spate ls "$1" --json | jq -r .state)" != unread ]
-}
-wait_for 30 is_read failed
-is_failed failed
-sums failed
-refused "it failed, and was ended" spate record failed --stream s --resume
-spate verify failed >/dev/null
-
-# Those of before had no other word for it than the reason.
-spated_stop
-sed -i 's/"failed": *true, *//' "${disks[@]/%//failed/failed.meta.jsonl}"
-! grep -h '"failed": *true' "${disks[@]/%//failed/failed.meta.jsonl}" ||
-	fail "it says so yet"
-spated_start
-wait_for 30 is_read failed
-is_failed failed
+wait $full

@@ -13,7 +13,7 @@ payload=1024
 block=256 # packets
 disks_make 3
 settings+=('durable = "1h";') # nothing is indexed but at the end
-age='max_age = "100ms";'       # of a block that gets no more packets
+age='max_age = "500ms";' # of a block that gets no more packets
 
 stream()
 {
@@ -135,7 +135,7 @@ ports_go_on()
 	local part=1 name=$1 i
 
 	rm -f "$work"/sent*
-	conf_write "$(printf '\ts : { listen = [ "127.0.0.1:%s-%s" ]; %s %s };' \
+	conf_write "$(printf '\ts : { listen = [ "127.0.0.1:%s-%s" ]; blocks = 40; %s %s };' \
 		"$port" "$((port + ports - 1))" "$age" "$2")"
 	shift 2
 	spated_start
