@@ -84,7 +84,7 @@ says '!version[?] 0 : jive5ab : 3.1.0 : 64bit : Release : *' 'version?'
 
 # ---- a recording, and the same bytes as a file ----
 take --format vdif --prefix 8 --payload 1032 --threads 0 --fps 1000 \
-	--rate 16Mbps --for 3s
+	--rate 48Mbps --for 1s
 ideal=$work/as_file
 spate export "$taken" "$ideal"
 bytes=$(stat -c %s "$ideal")
