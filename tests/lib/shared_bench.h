@@ -62,8 +62,6 @@ struct bench {
 	uint64_t of_run[8]; /* packets; of the first runs */
 };
 
-static struct bench bench;
-
 static void
 bench_parse(const struct format_shape *s, const void *prefix,
 	    const void *payload, struct format_packet *p)
@@ -138,9 +136,8 @@ bench_out(void *arg, struct block *k)
 /* ---- the whole ------------------------------------------------------- */
 
 static void
-bench_open(unsigned threads, uint32_t slots, uint32_t parts)
+bench_open(struct bench *b, unsigned threads, uint32_t slots, uint32_t parts)
 {
-	struct bench *b = &bench;
 	struct block_pool_args blocks = { .blocks = 16,
 					  .slots = slots,
 					  .slot_bytes = PAYLOAD,
@@ -192,9 +189,8 @@ bench_counts(const struct bench *b)
 
 /* The books: what was brought is in a block that came out, or in a drop. */
 static struct counts
-bench_close(void)
+bench_close(struct bench *b)
 {
-	struct bench *b = &bench;
 	struct counts c = bench_counts(b);
 	uint64_t dropped = 0;
 
@@ -225,9 +221,9 @@ struct thread {
 };
 
 static void
-packet_make(struct thread *t, unsigned i, unsigned event)
+packet_make(const struct bench *b, struct thread *t, unsigned i, unsigned event)
 {
-	const struct event *e = &bench.event[event];
+	const struct event *e = &b->event[event];
 
 	write_le64(t->packet[i], e->sequence);
 	payload_make(e->sequence, t->packet[i] + PREFIX);
@@ -237,7 +233,7 @@ packet_make(struct thread *t, unsigned i, unsigned event)
 		.prefix_bytes = PREFIX,
 		.bytes = e->flags & RECEIVE_CUT ? 7 : PREFIX + PAYLOAD,
 		.flags = e->flags & ~(unsigned)RECEIVE_CUT,
-		.arrived = bench.stamped ? UTC + event * 1000ll : 0,
+		.arrived = b->stamped ? UTC + event * 1000ll : 0,
 	};
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/shared_bench.h"
 
+static struct bench bench;
+
 /*
  * One thread with all handles is never waited for: just what happens to
  * others when patience has ended, but in an order that is known.
@@ -14,7 +16,7 @@ pack(uint64_t first, unsigned n, unsigned at)
 {
 	for (unsigned i = 0; i < n; i++) {
 		bench.event[at + i] = (struct event){ .sequence = first + i };
-		packet_make(&script, script.next++, at + i);
+		packet_make(&bench, &script, script.next++, at + i);
 	}
 }
 
@@ -42,7 +44,7 @@ static void
 script_open(unsigned handles)
 {
 	bench = (struct bench){ .stamped = true };
-	bench_open(handles, 320, 1);
+	bench_open(&bench, handles, 320, 1);
 	memset(aim, 0, sizeof aim);
 	for (unsigned i = 0; i < handles; i++)
 		bring(i, 0, 0, 0);
@@ -53,7 +55,7 @@ script_close(void)
 {
 	for (unsigned i = 0; i < bench.threads; i++)
 		placement_flush(bench.handle[i]);
-	return bench_close();
+	return bench_close(&bench);
 }
 
 /* A thread that comes late with packets of a run that is over does not make

@@ -9,6 +9,8 @@
 
 #include "lib/shared_bench.h"
 
+static struct bench bench;
+
 static unsigned
 batch_make(struct thread *t)
 {
@@ -17,7 +19,7 @@ batch_make(struct thread *t)
 
 	for (; t->next < bench.events && n < most; t->next++) {
 		if (bench.event[t->next].thread == t->number)
-			packet_make(t, n++, t->next);
+			packet_make(&bench, t, n++, t->next);
 	}
 	return n;
 }
@@ -181,9 +183,9 @@ START_TEST(rough_weather_loses_nothing)
 
 		weather_make(&w, 2 + i % 3);
 		bench.stamped = true;
-		bench_open(bench.threads, shape[0], shape[1]);
+		bench_open(&bench, bench.threads, shape[0], shape[1]);
 		threads_run(i);
-		c = bench_close();
+		c = bench_close(&bench);
 		ck_assert_uint_eq(c.placed, w.sent);
 		ck_assert_uint_eq(c.drop[DROP_DUPLICATE], w.doubled);
 		ck_assert_uint_eq(c.runs, w.runs);
@@ -205,9 +207,9 @@ START_TEST(garbage_does_no_harm)
 
 		weather_make(&w, 2 + i % 3);
 		bench.stamped = true;
-		bench_open(bench.threads, shape[0], shape[1]);
+		bench_open(&bench, bench.threads, shape[0], shape[1]);
 		threads_run(i);
-		c = bench_close();
+		c = bench_close(&bench);
 		ck_assert_uint_eq(c.placed, w.sent);
 		ck_assert_uint_eq(c.runs, w.runs);
 		ck_assert_uint_gt(c.drop[DROP_FOREIGN], 0);
@@ -236,9 +238,9 @@ START_TEST(whatever_comes_the_books_are_right)
 		weather_make(&w, 2 + i % 3);
 		bench.stamped = i % 4 == 3;
 		bench.ages = i % 5 != 0;
-		bench_open(bench.threads, shape[0], shape[1]);
+		bench_open(&bench, bench.threads, shape[0], shape[1]);
 		threads_run(i);
-		bench_close();
+		bench_close(&bench);
 	}
 }
 END_TEST
@@ -251,13 +253,13 @@ START_TEST(a_silent_thread_holds_up_nobody)
 
 	weather_make(&w, 1);
 	bench.stamped = true;
-	bench_open(2, 64, 1);
+	bench_open(&bench, 2, 64, 1);
 	shared_patience(bench.handle[0], 1000000);
 	bench.threads = 1;
 	threads_run(1);
 	bench.threads = 2;
 	placement_flush(bench.handle[1]);
-	c = bench_close();
+	c = bench_close(&bench);
 	ck_assert_uint_eq(c.placed, w.sent);
 }
 END_TEST

@@ -13,6 +13,10 @@
 #include "lib/made_recover.h"
 #include "lib/suite.h"
 
+static struct made m;
+static struct recover_report report;
+static struct fault fault;
+
 static struct made_block mb;
 
 START_TEST(no_end)
@@ -20,11 +24,11 @@ START_TEST(no_end)
 	made_begin(&m);
 	made_blocks(&m, 5);
 	made_end(&m, 0);
-	recovered();
+	recovered(&m, &report);
 	ck_assert(report.closed);
 	ck_assert_uint_eq(report.indexed, 5);
 	ck_assert_uint_eq(report.rebuilt, 0);
-	is_whole(5 * MADE_SLOTS);
+	is_whole(&m, 5 * MADE_SLOTS);
 	made_finish(&m);
 }
 END_TEST
@@ -34,7 +38,7 @@ START_TEST(complete_already)
 	made_begin(&m);
 	made_blocks(&m, 5);
 	made_end(&m, 5);
-	is_whole(5 * MADE_SLOTS);
+	is_whole(&m, 5 * MADE_SLOTS);
 	made_finish(&m);
 }
 END_TEST
@@ -46,11 +50,11 @@ START_TEST(a_lost_index)
 	made_blocks(&m, 7);
 	made_end(&m, 7);
 	ck_assert_int_eq(unlink(made_path(&m, 0, MADE_NAME ".index")), 0);
-	recovered();
+	recovered(&m, &report);
 	ck_assert_uint_eq(report.rebuilt, 3);
 	ck_assert_uint_eq(report.indexed, 4);
-	is_whole(7 * MADE_SLOTS);
-	reads_as_sent(7 * MADE_SLOTS);
+	is_whole(&m, 7 * MADE_SLOTS);
+	reads_as_sent(&m, 7 * MADE_SLOTS);
 	made_finish(&m);
 }
 END_TEST
@@ -67,10 +71,10 @@ START_TEST(all_indexes_lost)
 		unlink(made_path(&m, i, layout_index(file, MADE_NAME)));
 	unlink(made_path(&m, 0, layout_meta(file, MADE_NAME)));
 	unlink(made_path(&m, 2, layout_meta(file, MADE_NAME)));
-	recovered();
+	recovered(&m, &report);
 	ck_assert_uint_eq(report.rebuilt, 7);
-	is_whole(7 * MADE_SLOTS);
-	reads_as_sent(7 * MADE_SLOTS);
+	is_whole(&m, 7 * MADE_SLOTS);
+	reads_as_sent(&m, 7 * MADE_SLOTS);
 	made_finish(&m);
 }
 END_TEST
@@ -83,9 +87,9 @@ START_TEST(behind_the_end)
 	made_block(&m, &mb, 3, 3 * MADE_SLOTS, MADE_SLOTS);
 	made_chunk(&m, 0, &mb);
 	made_end(&m, 3);
-	recovered();
+	recovered(&m, &report);
 	ck_assert_uint_eq(report.rebuilt, 1);
-	is_whole(4 * MADE_SLOTS);
+	is_whole(&m, 4 * MADE_SLOTS);
 	made_finish(&m);
 }
 END_TEST
@@ -133,7 +137,7 @@ START_TEST(of_one_name)
 			 -EBADMSG);
 	ck_assert_ptr_nonnull(strstr(fault.why, "another recording"));
 	made_hide(&m, 2);
-	recovered();
+	recovered(&m, &report);
 	made_show(&m, 2);
 	made_finish(&m);
 }
@@ -190,7 +194,7 @@ START_TEST(needed)
 	ck_assert(!recover_needed(&m.disks, MADE_NAME));
 	append(made_path(&m, 1, MADE_NAME ".index"), "torn", 4);
 	ck_assert(recover_needed(&m.disks, MADE_NAME));
-	recovered();
+	recovered(&m, &report);
 	ck_assert(!recover_needed(&m.disks, MADE_NAME));
 	ck_assert(!recover_needed(&m.disks, "other"));
 	made_finish(&m);
@@ -210,7 +214,7 @@ START_TEST(needed_by_one_disk)
 	ck_assert(!recover_needed(&m.disks, MADE_NAME));
 	ck_assert_int_eq(folder_close(last, NULL, NULL), 0);
 	ck_assert(recover_needed(&m.disks, MADE_NAME));
-	recovered();
+	recovered(&m, &report);
 	ck_assert(report.closed);
 	ck_assert(!recover_needed(&m.disks, MADE_NAME));
 	made_finish(&m);
@@ -226,7 +230,7 @@ START_TEST(needed_by_a_chunk)
 	made_chunk(&m, 0, &mb);
 	made_end(&m, 3);
 	ck_assert(recover_needed(&m.disks, MADE_NAME));
-	recovered();
+	recovered(&m, &report);
 	ck_assert(!recover_needed(&m.disks, MADE_NAME));
 	made_finish(&m);
 }

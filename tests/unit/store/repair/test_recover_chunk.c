@@ -8,6 +8,10 @@
 #include "lib/made_recover.h"
 #include "lib/suite.h"
 
+static struct made m;
+static struct recover_report report;
+static struct fault fault;
+
 static struct made_block mb;
 
 /* The last two blocks were written but not indexed, the last not wholly. */
@@ -29,12 +33,12 @@ START_TEST(bare_chunks)
 			 0);
 	append(made_path(&m, 0, MADE_NAME ".index"), "torn", 4);
 	append(made_path(&m, 0, MADE_NAME ".meta.jsonl"), "{\"torn", 6);
-	recovered();
+	recovered(&m, &report);
 	ck_assert_uint_eq(report.rebuilt, 2);
 	ck_assert_uint_eq(report.cut, 33);
 	ck_assert_uint_eq(report.torn, 4);
-	is_whole(6 * MADE_SLOTS + 20);
-	reads_as_sent(6 * MADE_SLOTS + 20);
+	is_whole(&m, 6 * MADE_SLOTS + 20);
+	reads_as_sent(&m, 6 * MADE_SLOTS + 20);
 
 	ck_assert_int_eq(recording_open(&rec, &m.disks, MADE_NAME, &fault), 0);
 	b = recording_blocks(rec, &n);
@@ -70,8 +74,8 @@ START_TEST(holes)
 	made_lose(&mb, 40);
 	made_chunk(&m, 1, &mb);
 	made_end(&m, 0);
-	recovered();
-	is_whole(2 * MADE_SLOTS - 3);
+	recovered(&m, &report);
+	is_whole(&m, 2 * MADE_SLOTS - 3);
 	ck_assert_int_eq(recording_open(&rec, &m.disks, MADE_NAME, &fault), 0);
 	ck_assert_uint_eq(recording_facts(rec)->missing, 3);
 	ck_assert_int_eq(recording_holes(rec, 1, count_hole, NULL), 0);

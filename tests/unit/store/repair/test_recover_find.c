@@ -8,6 +8,9 @@
 #include "lib/made_recover.h"
 #include "lib/suite.h"
 
+static struct made m;
+static struct recover_report report;
+
 static struct made_block mb;
 
 START_TEST(empty_and_lost)
@@ -29,7 +32,7 @@ START_TEST(empty_and_lost)
 	ck_assert_int_eq(write(fd, "few bytes", 9), 9);
 	close(fd);
 	made_end(&m, 0);
-	recovered();
+	recovered(&m, &report);
 	ck_assert_uint_eq(report.empty, 2);
 	ck_assert_uint_eq(report.lost, 1);
 	ck_assert_uint_eq(report.rebuilt, 0);
@@ -47,15 +50,15 @@ START_TEST(written_elsewhere)
 	made_block(&m, &mb, 2, 2 * MADE_SLOTS, 9);
 	made_chunk(&m, 0, &mb);
 	made_end(&m, 0);
-	recovered();
+	recovered(&m, &report);
 	ck_assert_uint_eq(report.rebuilt, 0);
 	ck_assert_uint_eq(report.aside, 1);
 	ck_assert_int_eq(access(made_path(&m, 0, MADE_NAME ".00000002"), F_OK),
 			 -1);
 	ck_assert_int_eq(
 	    access(made_path(&m, 0, MADE_NAME ".00000002.aside"), F_OK), 0);
-	is_whole(3 * MADE_SLOTS);
-	reads_as_sent(3 * MADE_SLOTS);
+	is_whole(&m, 3 * MADE_SLOTS);
+	reads_as_sent(&m, 3 * MADE_SLOTS);
 	made_finish(&m);
 }
 END_TEST

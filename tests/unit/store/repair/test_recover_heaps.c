@@ -8,6 +8,10 @@
 #include "lib/made_recover.h"
 #include "lib/suite.h"
 
+static struct made m;
+static struct recover_report report;
+static struct fault fault;
+
 static struct made_block mb;
 static struct made_row row;
 static char said[4096];
@@ -172,7 +176,7 @@ START_TEST(rows)
 	ck_assert_uint_eq(r.missing, 1);
 	ck_assert_uint_eq(r.first, 8);
 	ck_assert_uint_eq(record_of(0).bytes + r.bytes, good);
-	is_whole(8);
+	is_whole(&m, 8);
 	made_finish(&m);
 	row = (struct made_row){ 0 };
 }

@@ -3,6 +3,10 @@
 #include "lib/made_recover.h"
 #include "lib/suite.h"
 
+static struct made m;
+static struct recover_report report;
+static struct fault fault;
+
 enum { QUANTUM = 1024, LAST = 4 };
 
 static struct made_block last;
@@ -79,12 +83,12 @@ START_TEST(a_sum_that_is_right_is_kept)
 	struct index_record r;
 
 	begin();
-	recovered();
+	recovered(&m, &report);
 	r = record_of(LAST);
 	ck_assert_uint_eq(r.crc, last.b.crc);
 	ck_assert_uint_eq(r.flags & (INDEX_SUMMED | INDEX_RECOVERED),
 			  INDEX_SUMMED | INDEX_RECOVERED);
-	is_whole((LAST + 1) * MADE_SLOTS);
+	is_whole(&m, (LAST + 1) * MADE_SLOTS);
 	made_finish(&m);
 }
 END_TEST
@@ -95,12 +99,12 @@ START_TEST(of_what_is_left_there_is_a_new_one)
 	struct index_record r;
 
 	put(begin(), 20 * MADE_PAYLOAD, 10 * MADE_PAYLOAD, 0);
-	recovered();
+	recovered(&m, &report);
 	r = record_of(LAST);
 	ck_assert_uint_eq(r.missing, 10);
 	ck_assert_uint_ne(r.crc, last.b.crc);
 	ck_assert_uint_eq(r.flags & INDEX_SUMMED, INDEX_SUMMED);
-	is_whole((LAST + 1) * MADE_SLOTS - 10);
+	is_whole(&m, (LAST + 1) * MADE_SLOTS - 10);
 	put(made_path(&m, LAST % MADE_DISKS, MADE_NAME ".00000004"), 2000, 1,
 	    0x55);
 	ck_assert_int_eq(verified(), 1);
@@ -115,10 +119,10 @@ START_TEST(of_what_was_cut_too)
 	const char *path = begin();
 
 	ck_assert_int_eq(truncate(path, 50 * MADE_PAYLOAD + 7), 0);
-	recovered();
+	recovered(&m, &report);
 	ck_assert_uint_eq(record_of(LAST).bytes, 50 * MADE_PAYLOAD);
 	ck_assert_uint_eq(record_of(LAST).flags & INDEX_SUMMED, INDEX_SUMMED);
-	is_whole(LAST * MADE_SLOTS + 50);
+	is_whole(&m, LAST * MADE_SLOTS + 50);
 	made_finish(&m);
 }
 END_TEST
@@ -127,7 +131,7 @@ END_TEST
 START_TEST(damage_is_not_made_right)
 {
 	put(begin(), 2100, 1, 0x55);
-	recovered();
+	recovered(&m, &report);
 	ck_assert_uint_eq(record_of(LAST).missing, 0);
 	ck_assert_uint_eq(record_of(LAST).flags & INDEX_SUMMED, 0);
 	ck_assert_int_eq(verified(), 1);

@@ -9,6 +9,10 @@
 #include "lib/made_recover.h"
 #include "lib/suite.h"
 
+static struct made m;
+static struct recover_report report;
+static struct fault fault;
+
 static struct made_block mb;
 
 static bool
@@ -23,8 +27,8 @@ left_on(unsigned disk)
 {
 	for (unsigned i = 0; i < MADE_DISKS; i++)
 		ck_assert_int_eq(is_there(i, MADE_NAME ".00000002"), i == disk);
-	is_whole(3 * MADE_SLOTS);
-	reads_as_sent(3 * MADE_SLOTS);
+	is_whole(&m, 3 * MADE_SLOTS);
+	reads_as_sent(&m, 3 * MADE_SLOTS);
 	made_finish(&m);
 }
 
@@ -43,7 +47,7 @@ START_TEST(two_bare_ones)
 	bare(0, 9);
 	bare(2, MADE_SLOTS);
 	made_end(&m, 0);
-	recovered();
+	recovered(&m, &report);
 	ck_assert_uint_eq(report.aside, 1);
 	ck_assert_uint_eq(report.rebuilt, 1);
 	ck_assert(is_there(0, MADE_NAME ".00000002.aside"));
@@ -63,7 +67,7 @@ START_TEST(a_long_hole)
 	ck_assert_int_eq(ftruncate(fd, 1 << 20), 0);
 	close(fd);
 	made_end(&m, 0);
-	recovered();
+	recovered(&m, &report);
 	ck_assert_uint_eq(report.aside, 1);
 	left_on(1);
 }
@@ -79,7 +83,7 @@ START_TEST(both_indexed)
 	made_end(&m, 0);
 	ck_assert_int_eq(truncate(made_path(&m, 0, MADE_NAME ".00000002"), 99),
 			 0);
-	recovered();
+	recovered(&m, &report);
 	ck_assert_uint_eq(report.aside, 1);
 	ck_assert_uint_eq(report.indexed, 3);
 	left_on(2);
@@ -93,7 +97,7 @@ START_TEST(both_whole)
 	made_block(&m, &mb, 2, 2 * MADE_SLOTS, MADE_SLOTS);
 	made_write(&m, 1, &mb);
 	made_end(&m, 3);
-	recovered();
+	recovered(&m, &report);
 	ck_assert_uint_eq(report.aside, 1);
 	left_on(1);
 }
@@ -112,7 +116,7 @@ START_TEST(index_that_lies)
 					   .present = MADE_SLOTS,
 					   .kind = INDEX_BLOCK });
 	made_end(&m, 0);
-	recovered();
+	recovered(&m, &report);
 	ck_assert_uint_eq(report.lost, 0);
 	ck_assert_uint_eq(report.rebuilt, 1);
 	left_on(1);
@@ -137,7 +141,7 @@ START_TEST(indexes_that_lie)
 	made_block(&m, &mb, 1, MADE_SLOTS, MADE_SLOTS);
 	made_chunk(&m, 0, &mb);
 	made_end(&m, 0);
-	recovered();
+	recovered(&m, &report);
 	ck_assert(is_there(1, MADE_NAME ".00000002"));
 	ck_assert(is_there(0, MADE_NAME ".00000001"));
 	made_finish(&m);
@@ -163,7 +167,7 @@ START_TEST(rotten)
 	fd = open(made_path(&m, 0, MADE_NAME ".00000002"), O_WRONLY);
 	ck_assert_int_eq(pwrite(fd, "rot", 3, 1000), 3);
 	close(fd);
-	recovered();
+	recovered(&m, &report);
 	ck_assert_uint_eq(report.aside, 1);
 	ck_assert(is_there(0, MADE_NAME ".00000002.aside"));
 	left_on(1);
@@ -172,7 +176,10 @@ END_TEST
 
 START_TEST(dry_run)
 {
-	const struct recover_args args = { .dry_run = true, .say = hear };
+	unsigned sentences = 0;
+	const struct recover_args args = { .dry_run = true,
+					   .say = hear,
+					   .arg = &sentences };
 	struct recover_report wet;
 
 	made_begin(&m);
@@ -187,7 +194,7 @@ START_TEST(dry_run)
 	ck_assert(is_there(0, MADE_NAME ".00000002"));
 	ck_assert(!is_there(2, MADE_NAME ".index"));
 	wet = report;
-	recovered();
+	recovered(&m, &report);
 	ck_assert_mem_eq(&wet, &report, sizeof report);
 	ck_assert_uint_eq(report.torn, 4);
 	left_on(2);
