@@ -136,6 +136,11 @@ finish()
 
 	trap - EXIT ERR
 	set +e
+	# Ports are the test's own: who else has one is worth knowing.
+	if [ $status -ne 0 ] && [ $status -ne 77 ] && type -P ss >/dev/null; then
+		say "---- the sockets on its ports"
+		ss -Hltunp "sport >= :$port and sport <= :$((port + 9))" >&2
+	fi
 	for ((i = ${#ends[@]} - 1; i >= 0; i--)); do
 		eval "${ends[i]}"
 	done
