@@ -140,7 +140,7 @@ cmp -n "$there" "$work/tail" "$mnt/near.vdif"
 spate record killed --stream s >/dev/null
 read_on killed before
 read_on killed slow 2e6
-send_begin 1500
+send_begin 5000
 wait_for 60 has before 4000000
 n=$(stat -c %s "$work/before")
 spated_kill
