@@ -9,6 +9,8 @@
  */
 #include "daemon/schedule/schedule_priv.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "store/disk/disk.h"
 
 #define FILE_NAME "schedule.json"
 
@@ -282,39 +285,58 @@ state_take(struct schedule *s, const json_t *all, int64_t utc)
 
 /* Renames an unreadable state file, so that it can be inspected. */
 static void
-put_aside(const struct schedule *s, const char *path, const char *why)
+put_aside(const struct schedule *s, const char *why)
 {
-	char aside[PATH_MAX];
+	char kept[100] = "it is " FILE_NAME ".bad now";
+	char path[PATH_MAX], aside[PATH_MAX];
 
+	snprintf(path, sizeof path, "%s/" FILE_NAME, s->state);
 	snprintf(aside, sizeof aside, "%s/" FILE_NAME ".bad", s->state);
+	if (rename(path, aside) < 0)
+		snprintf(kept, sizeof kept, "nor can it be renamed (%s)",
+			 strerror(errno));
 	log_line(LEVEL_ERROR, NULL,
-		 "%s cannot be read (%s); it is " FILE_NAME ".bad now, and "
-		 "the schedule begins anew",
-		 path, why);
-	rename(path, aside);
+		 "%s cannot be read (%s); %s, and the schedule begins anew",
+		 path, why, kept);
+}
+
+/* Opens the state file, which is nothing but a file: a pipe of its name would
+ * never be read to its end.  Returns a descriptor or -errno. */
+static int
+state_open(const struct schedule *s)
+{
+	int dir = open(s->state, O_DIRECTORY | O_CLOEXEC), fd;
+
+	if (dir < 0)
+		return -errno;
+	fd = disk_open_at(dir, FILE_NAME, O_RDONLY, DISK_NO_LINKS);
+	close(dir);
+	return fd;
 }
 
 int
 schedule_state_read(struct schedule *s, int64_t utc)
 {
-	char path[PATH_MAX];
 	json_error_t error;
-	json_t *all;
-	int err;
+	json_t *all = NULL;
+	int err, fd;
 
 	if (!s->state)
 		return 0;
 	err = state_file_start(&s->state_file, s->state, FILE_NAME);
 	if (err)
 		return err;
-	snprintf(path, sizeof path, "%s/" FILE_NAME, s->state);
-	if (access(path, F_OK) < 0)
+	fd = state_open(s);
+	if (fd == -ENOENT || fd == -ENOTDIR)
 		return 0;
-	all = json_load_file(path, 0, &error);
+	if (fd >= 0) {
+		all = json_loadfd(fd, 0, &error);
+		close(fd);
+	}
 	if (all)
 		state_take(s, all, utc);
 	else
-		put_aside(s, path, error.text);
+		put_aside(s, fd < 0 ? disk_why(fd) : error.text);
 	json_decref(all);
 	return 0;
 }

@@ -131,6 +131,31 @@ START_TEST(test_state_damaged)
 }
 END_TEST
 
+/* What has the name of the state file and is none does not hold the daemon. */
+START_TEST(test_state_no_file)
+{
+	struct made *m = made_new(true, true);
+	char path[600], bad[620];
+
+	made_file(m, "a.conf", made_entry(text, "r1", 600 * S, 60 * S, ""));
+	snprintf(path, sizeof path, "%s/schedule.json", m->state);
+	snprintf(bad, sizeof bad, "%s.bad", path);
+	for (int i = 0; i < 3; i++) {
+		schedule_close(m->s);
+		unlink(path);
+		if (i == 0)
+			ck_assert_int_eq(mkfifo(path, 0644), 0);
+		else if (i == 1)
+			ck_assert_int_eq(symlink("/dev/zero", path), 0);
+		else
+			ck_assert_int_eq(mkdir(path, 0755), 0);
+		made_reopen(m);
+		ck_assert(unlink(bad) == 0 || rmdir(bad) == 0);
+	}
+	made_free(m);
+}
+END_TEST
+
 /* A folder that comes later, and one that goes for a while. */
 START_TEST(test_folder_later)
 {
@@ -228,5 +253,5 @@ START_TEST(test_folder_hangs)
 END_TEST
 
 SUITE_THREADS("schedule_restart", NULL, test_restart, test_file_gone,
-	      test_state_damaged, test_folder_later, test_wrong_clock,
-	      test_folder_hangs)
+	      test_state_damaged, test_state_no_file, test_folder_later,
+	      test_wrong_clock, test_folder_hangs)
