@@ -141,10 +141,19 @@ streams_check(struct vsi_conf *c, struct conf *conf,
 		return blame(conf, group, "streams", fault);
 	}
 	for (unsigned i = 0; i < names->n; i++) {
-		if (all && config_setting_get_member(all, names->text[i]))
+		const char *name = names->text[i];
+
+		for (unsigned k = 0; k < i; k++) {
+			if (strcmp(names->text[k], name))
+				continue;
+			fault_set(fault, -EINVAL, "conf",
+				  "vsi: stream '%s' is named twice", name);
+			return blame(conf, group, "streams", fault);
+		}
+		if (all && config_setting_get_member(all, name))
 			continue;
 		fault_set(fault, -ENOENT, "conf",
-			  "vsi: there is no stream '%s'", names->text[i]);
+			  "vsi: there is no stream '%s'", name);
 		return blame(conf, group, "streams", fault);
 	}
 	return 0;

@@ -124,3 +124,17 @@ grep -q '1 more paths name one of these folders' "$work/out" ||
 sed -i "s|^disks = .*|disks = \"${disks[0]}\";|" "$conf"
 "$SPATED" -n -c "$conf" >"$work/out"
 same "recordings on it" "$("$SPATE" -c "$conf" --json ls)" ""
+
+# group_wrong GROUP WHAT: a good stream s, and a group with something twice
+group_wrong()
+{
+	conf_write "$(printf '\ts : { %s payload = 1032; block = "1M"; };' "$listen")"
+	printf '%s\n' "$1" >>"$conf"
+	refused "$2" "$SPATED" -n -c "$conf"
+	stands_at "$1"
+}
+
+group_wrong 'inbox : { listen = [ "127.0.0.1:2631", "127.0.0.1:2631" ]; };' \
+	'`listen` has 127.0.0.1:2631 twice'
+group_wrong 'vsi : { listen = "127.0.0.1:2620"; streams = [ "s", "s" ]; };' \
+	"stream 's' is named twice"

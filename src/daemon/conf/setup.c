@@ -207,6 +207,29 @@ listen_check(struct setup *c, const config_setting_t *group, const char *text,
 	return blame(c, group, "listen", fault);
 }
 
+/* Refuses an address that is listed twice: only one of them could listen. */
+static int
+twice_check(struct setup *c, const config_setting_t *group, struct fault *fault)
+{
+	const struct option_texts *listen = &c->inbox.listen;
+	union endpoint one, other;
+
+	for (unsigned i = 1; i < listen->n; i++) {
+		endpoint_read(&one, listen->text[i]);
+		for (unsigned k = 0; k < i; k++) {
+			endpoint_read(&other, listen->text[k]);
+			if (!endpoint_same(&one, &other))
+				continue;
+			fault_set(fault, -EINVAL, "conf",
+				  "inbox: `listen` has %s twice",
+				  listen->text[i]);
+			fault_hint(fault, "leave one of them out");
+			return blame(c, group, "listen", fault);
+		}
+	}
+	return 0;
+}
+
 static int
 allow_check(struct setup *c, const config_setting_t *group, struct fault *fault)
 {
@@ -247,6 +270,8 @@ setup_inbox_read(struct setup *c, struct fault *fault)
 	}
 	for (unsigned i = 0; i < c->inbox.listen.n && !err; i++)
 		err = listen_check(c, group, c->inbox.listen.text[i], fault);
+	if (!err)
+		err = twice_check(c, group, fault);
 	if (!err)
 		err = allow_check(c, group, fault);
 	if (!err && c->inbox.secret_file)
