@@ -229,11 +229,11 @@ cubes_items(struct heaps *p, struct heap *h, const struct format_piece *piece)
 /* ---- runs ------------------------------------------------------------- */
 
 /*
- * Each run, also the first, needs evidence, which a candidate collects (heap_candidate.c).  It is made of heaps
- * that have no place in the current run and agree with each other: from one
- * sender, at times that are slots of one block.  It is a run, too, when a heap
- * agrees that lies behind that block.  Any piece that has its place in the
- * current run contradicts it.
+ * Each run, also the first, needs evidence, which a candidate collects
+ * (heap_candidate.c).  It is made of heaps that have no place in the current
+ * run and agree with each other: from one sender, at times that are slots of
+ * one block.  It is a run, too, when a heap agrees that lies behind that block.
+ * Any piece that has its place in the current run contradicts it.
  *
  * The step is not known before the second heap, so any two heaps agree.  While
  * one of the two is a single packet, which may be a stray one, the candidate

@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 /*
- * A heap counter counts the heaps that were lost whole.  Counts of heaps need not grow,
- * nor by one; but most senders count by one step from heap to heap, and once
- * that is certain, counts that were left out are heaps that did not come.  Each
- * sender of a substream is counted by itself.
+ * A heap counter counts the heaps that were lost whole.  Counts of heaps need
+ * not grow, nor by one; but most senders count by one step from heap to heap,
+ * and once that is certain, counts that were left out are heaps that did not
+ * come.  Each sender of a substream is counted by itself.
  */
 enum { HEAP_COUNTER_SENDERS = 4 };
 

@@ -32,6 +32,9 @@
  *
  * A piece is refused or taken as a whole: a packet is either placed, or counted
  * in one drop.
+ *
+ * Where a heap has its memory, and what of it is stored, differs between rows
+ * and cubes: six callbacks, struct heaps_kind.
  */
 #include "flow/heaps/heaps_priv.h"
 

@@ -9,9 +9,13 @@
 #include "flow/place/window.h"
 
 /*
- * State and functions that the parts of heaps share: heaps.c sorts batches, has
- * the table of live heaps and predicts where the next pieces should land, and
- * each kind of store (rows.c, cubes.c) gives heaps their memory.
+ * State and functions that the parts of heaps share.  heaps.c sorts batches, has
+ * the table of live heaps and predicts where the next pieces should land;
+ * heap_candidate.c keeps heaps that may be of the next run; and each kind of
+ * store, rows.c and cubes.c, gives heaps their memory.
+ *
+ *   aim -> (receive) -> for each packet: [begin] -> take -> [finish]
+ *                       -> release -> aim ...        age now and then
  */
 enum {
 	HEAPS_LIVE = 8,

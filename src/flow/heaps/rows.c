@@ -823,6 +823,7 @@ rows_aim(struct heaps *p, struct receive_pair *pair, unsigned n)
  * overtaken pieces.
  */
 
+/* Ends the current run, and begins the next one. */
 static void
 run_begin(struct heaps *p)
 {
@@ -831,7 +832,7 @@ run_begin(struct heaps *p)
 	rows_close_all(p);
 	r->outside += heap_counter_missing(&r->counter) * p->guess.pieces;
 	p->base.counts.outside = r->outside;
-	finished_forget(&rows_of(p)->finished);
+	finished_forget(&r->finished);
 	r->counter = (struct heap_counter){ .far = r->counter.far };
 	r->run++;
 	p->base.counts.runs++;
@@ -851,11 +852,12 @@ static void
 finished_take(struct heaps *p, const struct block *b, uint32_t sender)
 {
 	const struct note *n = notes_at(b, notes_head(b)->first);
+	struct rows *r = rows_of(p);
 
 	for (; n; n = notes_at(b, n->next)) {
-		heap_counter_see(&rows_of(p)->counter, n->heap, sender);
+		heap_counter_see(&r->counter, n->heap, sender);
 		if (n->pieces)
-			finished_add(&rows_of(p)->finished, n->heap, sender,
+			finished_add(&r->finished, n->heap, sender,
 				     note_complete(n));
 	}
 }
@@ -871,6 +873,13 @@ candidate_take(struct heaps *p)
 	heap_candidate_take(p);
 	r->open[0] = r->parked;
 	r->opens = 1;
+}
+
+static void
+candidate_drop(struct heaps *p)
+{
+	rows_of(p)->parked->b = NULL;
+	heap_candidate_drop(p);
 }
 
 /* Returns the candidate's block, for a heap that was finished recently and
@@ -901,13 +910,6 @@ candidate_block(struct heaps *p, const struct receive_packet *k,
 	return NULL;
 }
 
-static void
-candidate_drop(struct heaps *p)
-{
-	rows_of(p)->parked->b = NULL;
-	heap_candidate_drop(p);
-}
-
 /* Handles the control heap that begins a stream: it begins a new run if it
  * comes again after max_age. */
 static void
@@ -916,8 +918,7 @@ stream_begin(struct heaps *p, const struct format_piece *piece, uint32_t sender)
 	struct rows *r = rows_of(p);
 	bool same = r->start == piece->heap && r->start_sender == sender;
 
-	if (finished_find(&rows_of(p)->finished, piece->heap, sender) ==
-	    FINISHED_NOT) {
+	if (finished_find(&r->finished, piece->heap, sender) == FINISHED_NOT) {
 		r->start = piece->heap;
 		r->start_sender = sender;
 		r->started = p->now;
