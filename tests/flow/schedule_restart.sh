@@ -44,14 +44,16 @@ same "why" "$(scan nodisk .why)" "stopped by hand"
 # the daemon is killed too late, once more, and with more time.
 spate record typed --stream s --at +1h --for 5m >/dev/null
 for in in 6 60; do
-	missed=missed$in late=late$in
+	missed=missed$in late=late$in armed=armed$in
 	start=$((EPOCHSECONDS + in))
 	{
 		scan_text "$missed" $in 1s s 'arm = "1s"'
 		scan_text "$late" $in 10m s 'arm = "1s"'
+		scan_text "$armed" $in 10m s 'arm = "70s"'
 		scan_text waits 3600 1m s
 	} | scans_conf "$folder/b.conf"
 	wait_for 20 has_state waits waiting
+	wait_for 20 has_state "$armed" armed
 	id=$(scan typed .id)
 	spated_kill
 	[ -s "$folder/.spate-state/schedule.json" ] || fail "no state was kept"
@@ -71,6 +73,11 @@ same "waits" "$(state waits)" waiting
 same "typed" "$(state typed)$(scan typed .id)" "waiting$id"
 scan "$late" .why >"$work/out"
 grep -q "$missed: missed: its end had passed" "$log" || fail "nobody was told"
+wait_for 20 has_state "$armed" running
+grep -q " info  $armed: it had not begun when spated ended: it begins now" \
+	"$log" || fail "$armed was taken for one that had begun"
+spate stop "$armed" >/dev/null
+wait_for 20 has_state "$armed" done
 
 # ---- stopped, and not over ----------------------------------------------
 

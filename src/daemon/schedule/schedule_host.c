@@ -206,6 +206,11 @@ resume_refused(const struct scan *scan, const struct fault *fault)
 	    (strcmp(fault->code, "refused") &&
 	     strcmp(fault->code, "not-found")))
 		return false;
+	if (!strcmp(fault->code, "not-found")) {
+		log_line(LEVEL_INFO, scan->name,
+			 "it had not begun when spated ended: it begins now");
+		return true;
+	}
 	fault_line(fault, why, sizeof why);
 	log_line(LEVEL_WARN, scan->name, "%s", why);
 	return true;

@@ -331,7 +331,7 @@ waiting(struct schedule *s, struct scan *scan, struct schedule_now now)
 				     scan->why);
 		else if (scan->resume)
 			schedule_set(s, scan, SCAN_FAILED,
-				     "the daemon ended in the middle of it");
+				     "spated did not run until its end");
 		else
 			schedule_set(s, scan, SCAN_MISSED,
 				     "its end had passed before it could "
