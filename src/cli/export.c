@@ -20,10 +20,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/export.h"
 #include "cli/show/site.h"
+#include "store/read/open_file.h"
 #include "store/repair/recover.h"
 
 /* ---- files that are written ---------------------------------------- */
@@ -163,7 +165,7 @@ export_folder(const char *path, bool force, struct fault *fault)
 struct copy {
 	struct exporter *e;
 	struct export_file *file;
-	struct reader_cursor cursor;
+	struct open_file *rd;
 	unsigned sub;
 	uint64_t at; /* bytes of the substream that were read */
 	/* bytes written; fewer than `at` if heaps were left out */
@@ -222,51 +224,24 @@ copy_bytes(struct copy *c, const void *data, uint64_t bytes,
 	return 0;
 }
 
-/* Writes fill where no chunk has data. */
-static int
-copy_fill(struct copy *c, uint64_t bytes, struct fault *fault)
-{
-	size_t n = bytes < EXPORT_PIECE ? bytes : EXPORT_PIECE;
-	int err = recording_fill_bytes(c->e->rec, c->e->piece, n, c->at);
-
-	if (err)
-		return read_fault(c, err, fault);
-	c->filled += n;
-	return copy_bytes(c, c->e->piece, n, fault);
-}
-
-static int
-copy_chunk(struct copy *c, const struct recording_spot *spot,
-	   struct fault *fault)
-{
-	struct reader_view v;
-	int err = reader_get(&c->cursor, spot->block->record.number, spot->at,
-			     spot->left, &v, INT64_MAX);
-
-	if (err)
-		return read_fault(c, err, fault);
-	if (!v.err)
-		err = copy_bytes(c, v.data, v.bytes, fault);
-	else if (!reader_lost(&v))
-		err = read_fault(c, v.err, fault);
-	else if (recording_facts(c->e->rec)->store == HEAP_ROW)
-		err = leave_out(c, fault);
-	else
-		err = copy_fill(c, v.bytes, fault);
-	reader_put(c->e->reader, &v);
-	return err;
-}
-
+/* Copies the next bytes; *over: there are none. */
 static int
 copy_piece(struct copy *c, bool *over, struct fault *fault)
 {
-	struct recording_spot spot;
+	enum { PIECE = 2 << 20 };
+	struct open_file_answer a;
+	int err = open_file_read(c->rd, c->at, PIECE, &a);
 
-	*over = recording_find(c->e->rec, c->at, &spot) != 0;
-	if (*over)
-		return 0;
-	return spot.chunk ? copy_chunk(c, &spot, fault)
-			  : copy_fill(c, spot.left, fault);
+	if (err && recording_facts(c->e->rec)->store == HEAP_ROW && a.lost)
+		return leave_out(c, fault);
+	if (err)
+		return read_fault(c, a.err, fault);
+	*over = !a.bytes;
+	c->filled += a.filled;
+	for (unsigned i = 0; i < a.parts && !err; i++)
+		err = copy_bytes(c, a.iov[i].iov_base, a.iov[i].iov_len, fault);
+	open_file_done(c->rd, &a);
+	return err;
 }
 
 /* Returns the bytes up to c->at that stand for stretches without packets. */
@@ -305,17 +280,16 @@ export_sub(struct exporter *e, unsigned sub, const char *path,
 {
 	struct export_file file;
 	struct copy c = { .e = e, .file = &file, .sub = sub };
+	const struct view_choice choice = { .sub = sub, .thread = -1 };
 	bool over = false;
 	int err = export_open(&file, path, e->args->force, fault);
 
 	if (err)
 		return err;
-	recording_select(e->rec, sub);
-	reader_cursor_begin(&c.cursor, e->reader, (int)sub);
-	c.cursor.sequential = true;
+	err = open_file_make(&c.rd, e->op, &choice, fault);
 	while (!err && !over)
 		err = copy_piece(&c, &over, fault);
-	reader_cursor_end(&c.cursor);
+	open_file_free(c.rd);
 	progress_hide(&e->progress);
 	if (!err)
 		err = export_close(&file, fault);
@@ -494,16 +468,6 @@ export_all(struct exporter *e, struct fault *fault)
 		err = sub_check(e, &sub, fault);
 	if (err)
 		return err;
-	e->piece = malloc(EXPORT_PIECE);
-	if (!e->piece)
-		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
-	if (!is_cube(e))
-		err =
-		    reader_open(&e->reader, e->rec, &(struct reader_args){ 0 });
-	if (err) {
-		free(e->piece);
-		return fault_set(fault, err, "no-memory", "no memory");
-	}
 	e->progress.total = e->args->sub ? facts->sub[sub].bytes : facts->bytes;
 	progress_start(&e->progress);
 	if (is_cube(e))
@@ -513,13 +477,14 @@ export_all(struct exporter *e, struct fault *fault)
 	else
 		err = export_sub(e, (unsigned)sub, e->file, fault);
 	progress_hide(&e->progress);
-	reader_close(e->reader);
-	free(e->piece);
 	if (err)
 		return err;
 	print(e, folder);
 	return lack_check(e, fault);
 }
+
+/* A disk that was spun down answers within half a minute. */
+enum { MEMORY = 64 << 20, PATIENCE_S = 30 };
 
 static int
 run(const struct cli *cli, const void *values, char **operand)
@@ -533,18 +498,28 @@ run(const struct cli *cli, const void *values, char **operand)
 			      .quiet = cli->quiet },
 	};
 	struct disks disks;
+	const struct open_recordings_args opened = {
+		.disks = &disks,
+		.cache = MEMORY,
+		.patience = PATIENCE_S * NS_SECOND,
+		.once = true,
+	};
+	struct open_recordings *set = NULL;
 	struct fault fault;
 	int err = site_disks(cli, &disks, &fault);
 
 	if (err)
 		return cli_fail(&fault);
-	err = recording_open(&e.rec, &disks, operand[0], &fault);
+	if (open_recordings_make(&set, &opened))
+		err = fault_set(&fault, -ENOMEM, "no-memory", "no memory");
+	if (!err)
+		err = open_recording_get(set, operand[0], &e.op, &fault);
 	if (!err) {
-		err = recording_hold(e.rec, &fault);
-		if (!err)
-			err = export_all(&e, &fault);
-		recording_close(e.rec);
+		e.rec = open_recording_rec(e.op);
+		err = export_all(&e, &fault);
+		open_recording_put(e.op);
 	}
+	open_recordings_free(set);
 	/*
 	 * asked after the recording was closed, because holding it would be in
 	 * the way

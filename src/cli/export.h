@@ -4,12 +4,12 @@
 
 #include "cli/show/cli.h"
 #include "cli/show/terminal.h"
-#include "store/read/reader.h"
+#include "store/read/open_recordings.h"
 #include "store/recording/recording.h"
 
 /* Declarations that the files of `spate export` share. */
 
-enum { EXPORT_PIECE = 8 << 20, EXPORT_PATH = 4096 };
+enum { EXPORT_PATH = 4096 };
 
 struct export_args {
 	bool force;
@@ -20,10 +20,9 @@ struct export_args {
 struct exporter {
 	const struct cli *cli;
 	const struct export_args *args;
-	struct recording *rec;
-	struct reader *reader; /* reads rec; NULL for cubes */
+	struct open_recording *op;
+	struct recording *rec; /* what is there of it */
 	const char *file;      /* as typed; "-": standard output */
-	char *piece;	       /* EXPORT_PIECE bytes */
 	uint64_t read;	       /* read of all files, for the progress bar */
 	uint64_t bytes;	       /* written, of all files */
 	/*

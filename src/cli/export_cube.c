@@ -218,7 +218,10 @@ struct cube_file {
 	struct export_file file, map_file;
 	struct export_map map;
 	uint64_t filled;
+	char *piece; /* PIECE bytes: a part of an item */
 };
+
+enum { PIECE = 8 << 20 };
 
 static uint32_t
 item_bytes(const struct cube_file *p)
@@ -241,9 +244,9 @@ copy_item(struct cube_file *p, uint64_t from, uint64_t to, uint64_t *lacking,
 	int err = 0;
 
 	while (left && !err) {
-		size_t want = left < EXPORT_PIECE ? left : EXPORT_PIECE;
+		size_t want = left < PIECE ? left : PIECE;
 		ssize_t n =
-		    recording_read(e->rec, e->piece, want, from, lacking);
+		    recording_read(e->rec, p->piece, want, from, lacking);
 
 		if (n <= 0) {
 			n = n ? n : -EIO;
@@ -252,7 +255,7 @@ copy_item(struct cube_file *p, uint64_t from, uint64_t to, uint64_t *lacking,
 			fault_why(fault, "%s", strerror(-(int)n));
 			return (int)n;
 		}
-		err = write_whole(p->file.fd, e->piece, (size_t)n, to);
+		err = write_whole(p->file.fd, p->piece, (size_t)n, to);
 		if (err)
 			export_fault(p->path, err, fault);
 		from += (uint64_t)n;
@@ -480,17 +483,20 @@ channels_of(const struct exporter *e)
 int
 export_cube(struct exporter *e, struct fault *fault)
 {
-	struct cube_file p = { .e = e };
+	struct cube_file p = { .e = e, .piece = malloc(PIECE) };
 	const struct cube_span *span;
 	size_t spans;
-	int err = cube_open(&p.cube, e->rec);
+	int err = p.piece ? cube_open(&p.cube, e->rec) : -ENOMEM;
 
-	if (err)
+	if (err) {
+		free(p.piece);
 		return fault_set(fault, err, "no-memory", "no memory");
+	}
 	span = cube_spans(p.cube, &spans);
 	err = export_folder(e->file, e->args->force, fault);
 	for (; p.span < spans && !err; p.span++)
 		err = write_span(&p, &span[p.span], channels_of(e), fault);
 	cube_close(p.cube);
+	free(p.piece);
 	return err;
 }

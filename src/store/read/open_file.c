@@ -504,9 +504,11 @@ give_fill(struct file_request *q, const struct view_span *s, size_t bytes)
 
 	if (!err)
 		err = make_fill(q->rd, s, to, bytes);
-	if (!err)
-		answer_add(q, to, bytes);
-	return err;
+	if (err)
+		return err;
+	answer_add(q, to, bytes);
+	q->a->filled += bytes;
+	return 0;
 }
 
 /* True if the error means that there is no chunk.  A pipe or a link to nowhere
@@ -524,6 +526,25 @@ static bool
 is_gone(const struct file_request *q, uint64_t number, int err)
 {
 	return is_none(err) && !q->row && (!q->live || q->gone == number + 1);
+}
+
+/* True if the disk does not give this for now; false for errors of the
+ * system. */
+static bool
+is_lost(int err)
+{
+	return recording_lost_chunk(err) || err == -ENODATA;
+}
+
+/* True if data is filled that is there but cannot be read. */
+static bool
+is_filled(const struct file_request *q, int err)
+{
+	if (q->row)
+		return false;
+	if (q->rd->op->set->once)
+		return is_lost(err);
+	return q->rd->fills;
 }
 
 /* Returns the disk of a block, or -1. */
@@ -594,7 +615,7 @@ give_bad(struct file_request *q, const struct view_span *s, uint64_t bytes,
 		if (disk >= 0)
 			open_recording_log(q->rd->op, disk, err);
 	}
-	if (!is_gone(q, s->number, err) && (!q->rd->fills || q->row))
+	if (!is_gone(q, s->number, err) && !is_filled(q, err))
 		return err;
 	q->counts.filled_bytes += n;
 	q->a->passing = true;
@@ -856,7 +877,8 @@ open_file_make(struct open_file **file, struct open_recording *op,
 	}
 	for (unsigned i = 0; i < READAHEAD_STRETCHES; i++) {
 		reader_cursor_begin(&rd->cursor[i], op->reader, (int)fits.sub);
-		rd->cursor[i].managed = true;
+		rd->cursor[i].managed = !op->set->once;
+		rd->cursor[i].sequential = op->set->once;
 	}
 	pthread_mutex_lock(&op->lock);
 	rd->bytes = view_bytes(rd->view);
@@ -945,10 +967,12 @@ begin(struct file_request *q, size_t bytes)
 	if (is_beyond(rd, q->offset, bytes))
 		bytes = rd->bytes > q->offset ? rd->bytes - q->offset : 0;
 	q->most = q->left = bytes;
+	q->cursor = &rd->cursor[0];
 	if (bytes) {
-		ahead = follow(q);
+		if (!op->set->once)
+			ahead = follow(q);
 		find_again(q);
-		q->live = op->facts.state == RECORDING_LIVE;
+		q->live = op->facts.state == RECORDING_LIVE && !op->set->once;
 		q->row = op->facts.store == HEAP_ROW;
 	}
 	pthread_mutex_unlock(&op->lock);
@@ -989,8 +1013,9 @@ open_file_read(struct open_file *rd, uint64_t offset, size_t bytes,
 	a->bytes = 0;
 	a->own = NULL;
 	a->passing = false;
+	a->filled = 0;
 	begin(&q, bytes);
-	while (q.left && !err)
+	while (q.left && !err && !(rd->op->set->once && a->parts))
 		err = give(&q);
 	free(q.raw);
 	if (err == -ENODATA)
@@ -998,5 +1023,7 @@ open_file_read(struct open_file *rd, uint64_t offset, size_t bytes,
 	count(&q);
 	if (err)
 		open_file_done(rd, a);
+	a->err = err;
+	a->lost = is_lost(err);
 	return !err || err == -ENOMEM ? err : -EIO;
 }

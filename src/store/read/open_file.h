@@ -45,7 +45,10 @@ struct open_file_answer {
 	struct iovec iov[OPEN_FILE_PARTS];
 	unsigned parts;
 	size_t bytes;
-	bool passing; /* some of it is fill for a chunk that the index names */
+	bool passing;  /* some of it is fill for a chunk that the index names */
+	size_t filled; /* bytes of it that are fill of any kind */
+	int err;       /* after -EIO: why */
+	bool lost;     /* after -EIO: its disk does not give it for now */
 
 	/* Private to the open file. */
 	struct reader_view view[OPEN_FILE_PARTS];
@@ -54,8 +57,9 @@ struct open_file_answer {
 };
 
 /*
- * Reads up to `bytes` bytes at an offset; fewer only at the visible end, none
- * behind it.  A growing recording is refreshed before its end is believed.
+ * Reads up to `bytes` bytes at an offset; none at the visible end or behind it;
+ * fewer only there, or with open_recordings_args::once.  A growing recording is
+ * refreshed before its end is believed.
  * Returns 0, and the caller passes the answer to open_file_done(); or an error,
  * and it need not:
  *

@@ -347,6 +347,7 @@ open_recordings_make(struct open_recordings **set,
 	s->refs = 1;
 	s->patience = a->patience ? a->patience : PATIENCE_S * NS_SECOND;
 	s->verify = a->verify;
+	s->once = a->once;
 	s->hooks = a->hooks;
 	pool.patience = s->patience;
 	pthread_mutex_init(&s->lock, NULL);
@@ -495,6 +496,12 @@ open_recording_facts(struct open_recording *op, struct open_recording_facts *f)
 	pthread_mutex_lock(&op->lock);
 	*f = op->facts;
 	pthread_mutex_unlock(&op->lock);
+}
+
+struct recording *
+open_recording_rec(struct open_recording *op)
+{
+	return op->rec;
 }
 
 static uint64_t
@@ -749,8 +756,8 @@ open_recording_refresh(struct open_recording *op, int64_t max_age_ns)
 
 	pthread_mutex_lock(&op->lock);
 	age = op->cost * COST > max_age_ns ? op->cost * COST : max_age_ns;
-	wanted = op->facts.state == RECORDING_LIVE && !op->facts.removed &&
-		 now - op->looked >= age;
+	wanted = !op->set->once && op->facts.state == RECORDING_LIVE &&
+		 !op->facts.removed && now - op->looked >= age;
 	pthread_mutex_unlock(&op->lock);
 	if (!wanted)
 		return 0;

@@ -54,6 +54,13 @@ struct open_recordings_args {
 	uint64_t cache;		   /* bytes of buffers; 0: 512 MiB */
 	int64_t patience;	   /* ns; 0: ten seconds */
 	bool verify;		   /* check checksums of all data read */
+	/*
+	 * For a caller that copies each file once from beginning to end:
+	 * recordings are shown as they were when they were opened; read-ahead
+	 * may use every free buffer; an answer is one stretch as it lies in
+	 * a buffer; and data that cannot be read is filled, except of rows.
+	 */
+	bool once;
 	struct open_recordings_hooks hooks;
 };
 
@@ -101,6 +108,10 @@ struct open_recording_facts {
 /* Copies what was known at the last refresh. */
 void open_recording_facts(struct open_recording *op,
 			  struct open_recording_facts *f);
+
+/* Returns the recording itself, for sets with `once`.  The caller uses it on the
+ * thread that reads, until open_recording_put(). */
+struct recording *open_recording_rec(struct open_recording *op);
 
 /*
  * Calls run() on the recording's own thread, where it may wait for disks.

@@ -31,7 +31,7 @@ struct open_recordings {
 	struct disks disks; /* paths only; nothing of it is open */
 	struct reader_pool *pool;
 	int64_t patience;
-	bool verify;
+	bool verify, once; /* as in struct open_recordings_args */
 	struct open_recordings_hooks hooks;
 	pthread_mutex_t lock;
 	pthread_cond_t ended; /* signalled when a recording was freed */

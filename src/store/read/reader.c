@@ -739,9 +739,3 @@ reader_put(struct reader *r, struct reader_view *v)
 	pthread_mutex_unlock(&r->pool->lock);
 	v->piece = NULL;
 }
-
-bool
-reader_lost(const struct reader_view *v)
-{
-	return recording_lost_chunk(v->err) || v->err == -ENODATA;
-}

@@ -136,9 +136,6 @@ int reader_get(struct reader_cursor *cursor, uint64_t number, uint64_t at,
 
 /* Gives a stretch back; its data must not be used any more. */
 void reader_put(struct reader *r, struct reader_view *v);
-/* True if the stretch is bad because this chunk cannot be read from this disk
- * at present. */
-bool reader_lost(const struct reader_view *v);
 
 /* Marks disks that hang, so that the next refresh of the recording leaves them
  * out. */

@@ -175,20 +175,6 @@ void recording_select(struct recording *rec, unsigned sub);
 ssize_t recording_read(struct recording *rec, void *data, size_t bytes,
 		       uint64_t offset, uint64_t *filled);
 
-/* Finds the block, or the stretch without a block, at an offset of the selected
- * file.  0; -ENODATA at and behind the end. */
-struct recording_spot {
-	/* the block, or the one before the stretch */
-	const struct recording_block *block;
-	/* bytes from the beginning of the block; bytes left in the block or
-	 * stretch */
-	uint64_t at, left;
-	/* the offset is in a chunk's data, not in a gap or a stretch */
-	bool chunk;
-};
-int recording_find(const struct recording *rec, uint64_t offset,
-		   struct recording_spot *spot);
-
 /* Like recording_read(), as if no chunk could be read: gives the fill.  The
  * range must be below the visible end.  0 or -errno; -ENOTSUP for rows. */
 int recording_fill_bytes(struct recording *rec, void *data, size_t bytes,

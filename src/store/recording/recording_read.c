@@ -507,25 +507,6 @@ read_segment(struct recording *rec, void *data, size_t bytes, uint64_t offset,
 }
 
 int
-recording_find(const struct recording *rec, uint64_t offset,
-	       struct recording_spot *spot)
-{
-	struct segment seg;
-
-	if (rec->selected >= rec->facts.subs ||
-	    offset >= rec->sub[rec->selected].bytes)
-		return -ENODATA;
-	seg = find_segment(rec, offset);
-	*spot = (struct recording_spot){
-		.block = recording_at(rec, seg.place),
-		.at = seg.at,
-		.left = seg.left,
-	};
-	spot->chunk = seg.block && spot->block->record.kind == INDEX_BLOCK;
-	return 0;
-}
-
-int
 recording_fill_bytes(struct recording *rec, void *data, size_t bytes,
 		     uint64_t offset)
 {

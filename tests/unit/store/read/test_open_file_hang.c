@@ -309,6 +309,53 @@ START_TEST(test_errors)
 }
 END_TEST
 
+/* A command that copies a file gets all that can be read, is told how much
+ * cannot, and copies nothing within memory: a disk that hangs stops it once. */
+START_TEST(test_once)
+{
+	const struct open_recordings_args a = { .patience = SECOND / 4,
+						.once = true };
+	uint64_t at = 0, filled = 0, end, number;
+	struct open_file_answer answer;
+	uint8_t sent[MADE_BLOCK];
+	struct open_file *rd;
+
+	begin(&a);
+	open_recording_put(op);
+	open_recordings_free(set);
+	atomic_store(&fs.told->hang, true);
+	set_opens(&a);
+	rd = reading(&whole);
+	end = open_file_bytes(rd);
+	ck_assert_uint_ge(end, (BLOCKS - 3) * MADE_BLOCK);
+	ck_assert_ptr_nonnull(open_recording_rec(op));
+	while (at < end) {
+		ck_assert_int_eq(open_file_read(rd, at, end, &answer), 0);
+		ck_assert_uint_eq(answer.parts, 1);
+		ck_assert_uint_gt(answer.bytes, 0);
+		number = at / MADE_BLOCK;
+		ck_assert_uint_le(at + answer.bytes, (number + 1) * MADE_BLOCK);
+		ck_assert_uint_eq(answer.filled,
+				  is_on(number) ? answer.bytes : 0);
+		filled += answer.filled;
+		if (!is_on(number)) {
+			ck_assert_ptr_null(answer.own);
+			made_bytes(at, sent, answer.bytes);
+			ck_assert_mem_eq(answer.iov[0].iov_base, sent,
+					 answer.bytes);
+		}
+		at += answer.bytes;
+		open_file_done(rd, &answer);
+	}
+	ck_assert_uint_ge(filled, (BLOCKS / 3 - 1) * MADE_BLOCK);
+	ck_assert_int_eq(open_file_read(rd, end, 1, &answer), 0);
+	ck_assert_uint_eq(answer.bytes, 0);
+	open_file_free(rd);
+	open_recording_put(op);
+	finish();
+}
+END_TEST
+
 static const char *
 can(void)
 {
@@ -320,4 +367,4 @@ can(void)
 SUITE_THREADS("open_file_hang", can, test_hangs_and_answers,
 	      test_opened_while_it_hangs, test_opened_while_it_fails,
 	      test_told_seldom, test_got_again_while_it_hangs,
-	      test_closed_while_it_hangs, test_errors)
+	      test_closed_while_it_hangs, test_errors, test_once)
