@@ -255,16 +255,6 @@ is_weak(const struct heap *h)
 	return h->live && h->parked && h->pieces == 1;
 }
 
-static void
-weak_drop(struct heaps *p, struct heap *h)
-{
-	heap_candidate_withdraw(p, h);
-	heaps_drop(p, h->why);
-	notes_slot(h->cube.b, h->cube.slot)->ranges = 0;
-	h->cube.b->filled--;
-	heaps_remove(p, h);
-}
-
 /* Moves the candidate's second heap into slot 0, where it becomes the first. */
 static void
 second_forward(struct heaps *p, struct heap *h)
@@ -307,10 +297,10 @@ step_doubt(struct heaps *p)
 	struct ticks *t = &c->parked_ticks;
 
 	if (is_weak(c->second)) {
-		weak_drop(p, c->second);
+		cubes_undo(p, c->second, c->second->why);
 		t->value = t->first;
 	} else {
-		weak_drop(p, c->begun);
+		cubes_undo(p, c->begun, c->begun->why);
 		second_forward(p, c->second);
 		t->first = t->value;
 		c->begun = c->second;
