@@ -151,9 +151,8 @@ spated_ask(struct spated *s, const char *verb, json_t *request, int fd,
 
 	*result = NULL;
 	if (!request)
-		request = json_object();
-	if (!request)
-		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+		return fault_set(fault, -EINVAL, "usage",
+				 "spated cannot be asked for that text");
 	if (clock_steady() < s->rest) {
 		fault_set(fault, err, "io", "spated at %s does not answer",
 			  s->socket);

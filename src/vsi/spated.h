@@ -27,8 +27,9 @@ int spated_open(struct spated **s, const char *socket);
 void spated_close(struct spated *s); /* NULL is allowed */
 
 /*
- * Asks as control_ask_with() does, and takes over `request`; *result is NULL
- * after an error.  0, or -errno with a fault.
+ * Asks as control_ask_with() does, and takes over `request`, which is NULL if
+ * it could not be made: of a text that is no UTF-8.  *result is NULL after an
+ * error.  0, or -errno with a fault.
  */
 int spated_ask(struct spated *s, const char *verb, json_t *request, int fd,
 	       json_t **result, struct fault *fault);

@@ -227,7 +227,7 @@ configured_ask(const struct vsi_asker *a, struct fault *fault)
 {
 	json_t *answer, *streams;
 
-	if (spated_ask(a->spated, "streams", NULL, -1, &answer, fault))
+	if (spated_ask(a->spated, "streams", json_object(), -1, &answer, fault))
 		return NULL;
 	streams = json_incref(json_object_get(answer, "streams"));
 	json_decref(answer);
@@ -336,7 +336,7 @@ host_space(void *arg, struct vsi_space *s)
 	const json_t *space;
 
 	*s = (struct vsi_space){ .disks = 0 };
-	if (spated_ask(a->spated, "status", NULL, -1, &status, &fault))
+	if (spated_ask(a->spated, "status", json_object(), -1, &status, &fault))
 		return;
 	space = json_object_get(status, "space");
 	s->total = number(space, "total");
@@ -364,7 +364,8 @@ host_disk(void *arg, unsigned n)
 	if (!n) {
 		json_decref(a->disks);
 		a->disks = json_array();
-		spated_ask(a->spated, "disks", NULL, -1, &answer, &fault);
+		spated_ask(a->spated, "disks", json_object(), -1, &answer,
+			   &fault);
 		json_array_foreach(json_object_get(answer, "disks"), i, disk) {
 			const char *state =
 			    json_string_value(json_object_get(disk, "state"));

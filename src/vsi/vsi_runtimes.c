@@ -45,6 +45,8 @@ struct vsi_runtimes {
 	uint32_t numbers;
 	bool leaving;  /* the program ends */
 	bool restored; /* spated was asked for what survived */
+	bool unsure;   /* an order was not answered: it may have been carried
+			* out */
 	char *kept;    /* text that spated keeps; or NULL */
 	unsigned life; /* spated_life() of the spated that keeps it */
 };
@@ -459,7 +461,7 @@ has_recording(const json_t *infos, const char *runtime)
 void
 vsi_runtimes_restore(struct vsi_runtimes *all)
 {
-	json_t *kept, *status = NULL, *infos, *one;
+	json_t *kept, *status = NULL, *infos, *values, *one;
 	struct fault fault = { 0 };
 	struct runtime *t;
 	size_t i;
@@ -467,11 +469,12 @@ vsi_runtimes_restore(struct vsi_runtimes *all)
 	if (spated_ask(all->spated, "keep",
 		       json_pack("{s:s}", "name", VSI_KEPT), -1, &kept,
 		       &fault) ||
-	    spated_ask(all->spated, "status", NULL, -1, &status, &fault))
+	    spated_ask(all->spated, "status", json_object(), -1, &status,
+		       &fault))
 		goto out;
-	all->restored = true;
 	infos = json_object_get(status, "recordings");
-	json_array_foreach(json_object_get(kept, "value"), i, one) {
+	values = all->restored ? NULL : json_object_get(kept, "value");
+	json_array_foreach(values, i, one) {
 		const char *name =
 		    json_string_value(json_object_get(one, "runtime"));
 
@@ -485,6 +488,8 @@ vsi_runtimes_restore(struct vsi_runtimes *all)
 	}
 	json_array_foreach(infos, i, one)
 		recording_take(all, one);
+	all->restored = true;
+	all->unsure = false;
 out:
 	json_decref(kept);
 	json_decref(status);
@@ -500,10 +505,11 @@ vsi_runtimes_command(void *arg, const struct vsi_command *c,
 	bool done;
 
 	spated_begin(all->spated);
-	if (!all->restored)
+	if (!all->restored || all->unsure)
 		vsi_runtimes_restore(all);
 	spated_begin(all->spated);
 	done = vsi_command(&runtime_of(all, c)->v, c, r);
+	all->unsure |= spated_away(all->spated) != NULL;
 	if (done && !c->query)
 		keep(all);
 	ended_free(all);

@@ -278,7 +278,7 @@ int
 verb_stop_one(struct daemon *d, struct server_ticket ticket,
 	      const json_t *request, struct fault *fault)
 {
-	struct transfer *t;
+	struct transfer *t = NULL;
 	int err = find(d, request, &t, fault);
 
 	if (err)
