@@ -225,7 +225,7 @@ main(int argc, char **argv)
 		return status;
 	log_level_set(s.verbose ? LEVEL_DEBUG : LEVEL_INFO);
 	err = settings_read(&s, &fault);
-	/* Its unit is started with spated's, also where nobody wants VSI-S. */
+	/* The unit starts with that of spated, also where nobody wants VSI-S. */
 	if (!err && !s.vsi.listen.n)
 		log_line(LEVEL_INFO, "vsi",
 			 "%s has no group `vsi`: there is nothing to do",

@@ -16,10 +16,10 @@
  */
 struct vsi_runtimes;
 
-/* What is pointed to outlives the runtimes.  0 or -ENOMEM. */
+/* All arguments outlive the runtimes.  0 or -ENOMEM. */
 int vsi_runtimes_open(struct vsi_runtimes **all, const struct vsi_conf *conf,
 		      const struct option_texts *inbox, struct spated *spated);
-/* What runs goes on.  NULL is allowed. */
+/* Recordings and transfers go on.  NULL is allowed. */
 void vsi_runtimes_close(struct vsi_runtimes *all);
 
 /* The program ends: recordings and transfers go on from here on. */

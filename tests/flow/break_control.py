@@ -105,6 +105,46 @@ def transfers():
     return wrong
 
 
+def varied():
+    """Streams with keys that cannot be, none of which becomes a part of text."""
+    keys = [{"payload": "x"}, {"payload": -1}, {"payload": 2**40},
+            {"format": "../raw"}, {"format": "none"}, {"format": 5},
+            {"format": 'raw"; rate = "1Gbps'}, {"name": "../x"}, {"name": ""},
+            {"name": "x" * 99}, {"listen": "x"}, {"listen": [1]},
+            {"listen": ["x" * 200]}, {"listen": ["127.0.0.1:1"] * 65},
+            {"listen": ["nowhere"]}, {"split": "x"}, {"receive": "udp"},
+            {"legacy": 1}, {"prefix": -1}, {"prefix": 9999},
+            {"layout": 'vbs"; }; x : {'}, {"socket_buffer": 2**60},
+            {"receive": "tcp", "allow": "x"},
+            {"stream": 5}, {"stream": None}, {"stream": "nobody"}]
+    streams = [[{"stream": "t", **k}] for k in keys] + [[{}], [{"t": {}}]]
+    opened = [[{"stream": "t", "receive": "tcp", "listen": ["127.0.0.1:1"],
+                "allow": ["x"]}]]
+    return ([{"do": "streams", "streams": s} for s in streams] +
+            [{"do": "record", "name": "n", "streams": s}
+             for s in streams + opened])
+
+
+def kept():
+    """A few small values are kept, each for a client that knows its name."""
+    c = Client()
+    wrong = [{}, {"name": ""}, {"name": 1}, {"name": "x" * 65, "value": 1},
+             {"name": "large", "value": "x" * 700000}]
+    for request in wrong:
+        answer = c.ask(do="keep", **request)
+        assert answer["ok"] is False and answer["error"]["what"], answer
+    value = {"a": [1, None, "\u00e9"]}
+    assert c.ask(do="keep", name="k0", value=value)["ok"]
+    assert Client().ask(do="keep", name="k0")["result"]["value"] == value
+    n = 1
+    while c.ask(do="keep", name=f"k{n}", value=n)["ok"]:
+        n += 1
+        assert n < 100
+    for i in range(n):
+        assert c.ask(do="keep", name=f"k{i}", value=None)["ok"]
+    assert c.ask(do="keep", name="k0")["result"]["value"] is None
+
+
 def requests():
     """JSON, but not what is asked for: an answer that says what is wrong."""
     c = Client()
@@ -126,8 +166,12 @@ def requests():
              {"do": "stop"}, {"do": "stop", "name": ""},
              {"do": "stop", "name": 1}, {"do": "stop", "name": "99999"},
              {"do": "info"}, {"do": "info", "name": {}},
-             {"do": "info", "name": ""}]
-    wrong += transfers()
+             {"do": "info", "name": ""}, {"do": "stop", "send": 1},
+             {"do": "stop", "send": "x"}, {"do": "stop", "recording": True},
+             {"do": "stop", "name": "1", "recording": True},
+             {"do": "send", "name": "n", "to": "file:/etc/x", "fd": True}]
+    wrong += transfers() + varied()
+    kept()
     for request in wrong:
         answer = c.ask(**request)
         assert answer["ok"] is False, (request, answer)
