@@ -3,11 +3,13 @@
 #define SPATE_TESTS_RECEIVER_BENCH_H
 
 #include <dlfcn.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "flow/memory/arena.h"
@@ -296,6 +298,21 @@ sender_send(const struct sender *s, uint64_t from, unsigned n)
 	}
 	if (send(s->fd, data, (size_t)n * SIZE, 0) != (ssize_t)n * SIZE)
 		abort();
+}
+
+/* Waits until all that was sent is in the receiving sockets: on a busy machine
+ * that takes a while even over loopback. */
+static inline void
+sender_settle(const struct sender *s)
+{
+	int left = 1;
+
+	for (int i = 0; i < 10000 && left; i++) {
+		if (ioctl(s->fd, SIOCOUTQ, &left) < 0)
+			abort();
+		if (left)
+			usleep(1000);
+	}
 }
 
 /* Slower than any receiver, so that no socket overflows. */

@@ -59,6 +59,7 @@ START_TEST(a_stop_takes_what_has_arrived)
 		sender_connect(&sender, &stream[0], 0);
 		for (unsigned i = 0; i < 256; i += train)
 			sender_send(&sender, i, train);
+		sender_settle(&sender);
 		/* All of it is in the socket before the receiver knows it. */
 		ck_assert_int_eq(receiver_subscribe(r, stream[0].subscriber),
 				 0);
