@@ -76,9 +76,13 @@ same "packets of typed" "$(info typed .packets)" 400
 spate stop typed
 
 # ---- after the configuration was read again: a stream is another ----
-sed -i 's/ block = "256K"; };$/ block = "128K"; };/' "$conf"
+sed -i 's/ block = "256K"; };$/ block = "128K"; };/
+	s/"127.0.0.1", "::1" \];/"127.0.0.0\/8", "::1" ];/' "$conf"
 spate reload >"$work/reload"
 grep -q 'stream s is another' "$work/reload" || fail "$(cat "$work/reload")"
+grep -q '`vsi` takes a restart of spate-vsi$' "$work/reload" ||
+	fail "$(cat "$work/reload")"
+sed -i 's/"127.0.0.0\/8", "::1" \];/"127.0.0.1", "::1" ];/' "$conf"
 says '!record= 0 ;' 'record=on:other'
 same "block of s" "$(spate info other_dss --json | jq -r .blocks.total)" 20
 send 100
@@ -192,8 +196,15 @@ refused "cannot listen for VSI-S commands on 127.0.0.1:$vsi_port" \
 	"$SPATE_VSI" -c "$conf"
 sed -i 's/"127.0.0.1", "::1" \]/"10.0.0.0\/99" ]/' "$conf"
 refused "vsi: '10.0.0.0/99' is no network" "$SPATED" -n -c "$conf"
+refused "vsi: '10.0.0.0/99' is no network" "$SPATE_VSI" -n -c "$conf"
 sed -i 's/10.0.0.0\/99/10.0.0.0\/8/; s/"s", "t"/"x"/' "$conf"
 refused "vsi: there is no stream 'x'" "$SPATED" -n -c "$conf"
 sed -i 's/"x"/"s", "t"/; s/memory = "64M"/memory = "12M"/' "$conf"
 refused "vsi: memory = 12.0 MiB is too small for its streams" \
 	"$SPATED" -n -c "$conf"
+
+# ---- nobody wants VSI-S: that is no fault ----
+sed '/^vsi : {/,/};$/d' "$conf" >"$work/none.conf"
+"$SPATE_VSI" -c "$work/none.conf" >"$work/none" 2>&1 || fail "$(cat "$work/none")"
+grep -q 'has no group `vsi`: there is nothing to do' "$work/none" ||
+	fail "$(cat "$work/none")"

@@ -51,17 +51,21 @@ key_compare(struct setup *c, struct setup *new, const char *key,
 	    json_t *restart)
 {
 	config_setting_t *was, *is;
+	const char *of;
 
 	was = config_setting_get_member(conf_root(c->first), key);
 	is = config_setting_get_member(conf_root(new->conf), key);
 	if (is_live(key) || conf_same(was, is))
 		return;
+	/* A restart of spated would end what is being recorded; it is needed
+	 * only to open the control socket for spate-vsi. */
+	of = was && !strcmp(key, "vsi") ? " of spate-vsi" : "";
 	if (is)
-		tell(restart, "%s: `%s` takes a restart",
-		     conf_where(new->conf, is), key);
+		tell(restart, "%s: `%s` takes a restart%s",
+		     conf_where(new->conf, is), key, of);
 	else
-		tell(restart, "%s: to be without `%s` takes a restart", c->path,
-		     key);
+		tell(restart, "%s: to be without `%s` takes a restart%s",
+		     c->path, key, of);
 }
 
 static void
