@@ -63,7 +63,9 @@ part src/flow "$store" \
 	memory place slots heaps receive output write source send copy
 part src/daemon "$listed" \
 	loop conf disks sessions transfers schedule requests main
-part src/vsi "$store" .
+# A client of spated: what it shares with the store is how names, files beneath
+# a folder, foreign formats and rows of a list are read; it opens no recording.
+part src/vsi 'contract wire net base control store/disk store/foreign store/list' .
 part src/cli "$store" show send . schedule disks gen
 part fuse "$store" live tree .
 part plugins/format 'contract' .
