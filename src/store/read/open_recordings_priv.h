@@ -12,9 +12,8 @@
 /*
  * Declarations shared by open recordings and the files read from them.
  *
- *   open_recordings.c          the set, each recording's thread, get and put
- *   open_recordings_refresh.c  jobs of that thread: open, refresh
- *   open_file.c                files read from them
+ *   open_recordings.c  the set, each recording's thread and its jobs
+ *   open_file.c        files read from them
  *
  * A recording that grows is held twice: `rec`, which everyone reads, and
  * `fresh`, which its thread refreshes from disk.  Afterwards the two structs
@@ -138,19 +137,6 @@ void open_recording_job_put(struct open_recording *op,
 
 /* ---- called by its thread ------------------------------------------------ */
 
-/*
- * Opens the recording, or checks that an open one is still current; holds it
- * against removal.  Returns -ESTALE if the caller shall open it anew: its name
- * is gone or is another recording now; or nobody else uses it and it was opened
- * without a disk, or is another recorder's and was opened some time ago.
- */
-int open_recording_check(struct open_recording *op, struct fault *fault);
-int open_recording_reload(struct open_recording *op);
-/* Releases the hold that open_recording_check() took, once nobody uses the
- * recording: a removal need not wait. */
-void open_recording_release(struct open_recording *op);
-/* Closes the reader and both copies of the recording. */
-void open_recording_close(struct open_recording *op);
 /* Refreshes the views of all open files. */
 void open_files_refresh(struct open_recording *op);
 
