@@ -45,10 +45,8 @@ libstore_a_SOURCES += \
 	%D%/read/cube.c %D%/read/cube.h %D%/read/open_file.c \
 	%D%/read/open_file.h %D%/read/open_recordings.c \
 	%D%/read/open_recordings.h %D%/read/open_recordings_priv.h \
-	%D%/read/readahead.c \
-	%D%/read/readahead.h %D%/read/reader.c %D%/read/reader.h \
-	%D%/read/reader_cache.c %D%/read/reader_disk.c \
-	%D%/read/reader_priv.h
+	%D%/read/readahead.c %D%/read/readahead.h %D%/read/reader.c \
+	%D%/read/reader.h %D%/read/reader_disk.c %D%/read/reader_priv.h
 
 # store/write
 libstore_a_SOURCES += \

@@ -12,10 +12,10 @@
 /*
  * Declarations shared by the files of a reader.
  *
- *   reader.c        the pool, its readers, and reader_get()
- *   reader_cache.c  pieces in buffers, and cursors: what to read ahead
- *   reader_disk.c   a disk's queues and threads; the files of blocks, checksums
- *   reader_ring.c   ... those threads with io_uring
+ *   reader.c       the pool, its readers, pieces in buffers, what to read
+ *                  ahead, and reader_get()
+ *   reader_disk.c  a disk's queues and threads; the files of blocks, checksums
+ *   reader_ring.c  ... those threads with io_uring
  *
  * Only callers look at recordings, each at its own.  A disk's threads see
  * requests, each for a part of its piece's buffer, and chunks.
@@ -223,30 +223,9 @@ reader_up(uint64_t n, uint64_t to)
 
 /* ---- pieces; under the lock ---------------------------------------------- */
 
-/* Returns the piece that holds this byte of a block, or NULL. */
-struct reader_piece *reader_piece_find(struct reader *r, uint64_t number,
-				       uint64_t at);
-/* Returns where the next piece begins that lies in the same cell of the grid,
- * or `end` if there is none. */
-uint64_t reader_piece_next(struct reader *r, uint64_t number, uint64_t at,
-			   uint64_t end);
-/*
- * Takes a free buffer, which must exist, and asks a disk for bytes [at, end) of
- * a block, which lie within one cell of the grid.  `now`: goes before
- * everything read ahead.  Returns NULL if there is no memory or no such folder.
- */
-struct reader_piece *reader_piece_ask(struct reader *r,
-				      const struct recording_block *b,
-				      uint64_t at, uint64_t end, bool now);
-/* Moves the waiting requests of a piece that was read ahead to the queue
- * reader_disk::now: a caller waits for it. */
-void reader_piece_hurry(struct reader_piece *p);
 /* Makes a piece unfindable.  Its buffer is freed when the disk and its users
  * let go of it. */
 void reader_piece_drop(struct reader_piece *p);
-/* Frees the buffer of the piece least needed.  `ahead`: also one that was read
- * ahead and is about to be used.  False if there is none. */
-bool reader_piece_evict(struct reader_pool *pool, bool ahead);
 void reader_piece_bad(struct reader_piece *p, uint64_t at, uint64_t bytes,
 		      int err);
 /* Returns 0 or the error at byte `at` of a piece; *end: where that changes. */
@@ -257,26 +236,10 @@ void reader_request_end(struct reader_request *q);
 
 /* ---- cursors; under the lock --------------------------------------------- */
 
-void reader_cursor_read_ahead(struct reader_cursor *cursor);
-/* Notes that a caller reads at this place.  True if that is a jump. */
-bool reader_cursor_follow(struct reader_cursor *cursor, uint64_t number,
-			  uint64_t at);
-/* Returns where the cell of the grid ends that holds byte `at`: pieces never
- * cross cells. */
-uint64_t reader_grid_end(const struct reader *r,
-			 const struct recording_block *b, uint64_t at);
-
 /* ---- the pool; under the lock -------------------------------------------- */
 
-/* Wakes the first call that waits for a buffer. */
-void reader_pool_wake(struct reader_pool *pool);
-/* Wakes calls that wait for this piece. */
-void reader_piece_wake(const struct reader_piece *p);
 /* Drops a reference, and unlocks the pool.  The last one frees it. */
 void reader_pool_drop(struct reader_pool *pool);
-/* Drops a reference of a reader.  The last one frees it.  Leaves the pool
- * locked. */
-void reader_leave(struct reader *r);
 
 /* ---- disks; under the lock ----------------------------------------------- */
 
