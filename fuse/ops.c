@@ -24,7 +24,7 @@
 #include "fuse/tree/measure.h"
 #include "fuse/tree/tree.h"
 #include "store/read/open_recordings.h"
-#include "store/read/open_file.h"
+#include "store/read/cursor.h"
 
 /* ---- requests of programs that are being killed -------------------------- */
 
@@ -221,7 +221,7 @@ struct file {
 	char *text;
 	size_t bytes;
 	struct open_recording *op;
-	struct open_file *rd;
+	struct cursor *cursor;
 };
 
 static struct file *
@@ -240,7 +240,7 @@ file_drop(struct file *file)
 	if (atomic_fetch_sub_explicit(&file->holders, 1, memory_order_acq_rel) >
 	    1)
 		return;
-	open_file_free(file->rd);
+	cursor_close(file->cursor);
 	if (file->op)
 		open_recording_put(file->op);
 	free(file->text);
@@ -310,7 +310,7 @@ data_open(struct ops *ops, struct file *file, const struct tree_file *what)
 	}
 	if (!err) {
 		choice = measure_choice(&ops->choice, what, facts.store);
-		err = open_file_make(&file->rd, file->op, &choice, &fault);
+		err = cursor_open(&file->cursor, file->op, &choice, &fault);
 	}
 	if (err && err != -ENOENT && err != -EIDRM && err != -ESTALE)
 		refusal_tell(ops, what->name, err, &fault);
@@ -433,7 +433,7 @@ ops_file_bytes(const struct fuse_file_info *fi)
 {
 	struct file *file = file_of(fi);
 
-	return file->rd ? open_file_bytes(file->rd) : file->bytes;
+	return file->cursor ? cursor_bytes(file->cursor) : file->bytes;
 }
 
 static void
@@ -450,14 +450,14 @@ static void
 data_read(fuse_req_t req, fuse_ino_t id, struct file *file, size_t bytes,
 	  uint64_t offset)
 {
-	struct open_file_answer answer;
+	struct cursor_answer answer;
 	struct interrupt interrupt;
 	bool ours;
 	int err;
 
 	if (!interrupt_watch(&interrupt, req))
 		return;
-	err = open_file_read(file->rd, offset, bytes, &answer);
+	err = cursor_read(file->cursor, offset, bytes, &answer);
 	if (!err && answer.passing)
 		stamp_forget(ops_of(req), id);
 	ours = interrupt_settle(&interrupt);
@@ -466,7 +466,7 @@ data_read(fuse_req_t req, fuse_ino_t id, struct file *file, size_t bytes,
 	else if (ours)
 		fuse_reply_iov(req, answer.iov, (int)answer.parts);
 	if (!err)
-		open_file_done(file->rd, &answer);
+		cursor_done(file->cursor, &answer);
 }
 
 static void

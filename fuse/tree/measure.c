@@ -17,7 +17,7 @@
 #include "fuse/tree/measure.h"
 #include "fuse/tree/names.h"
 #include "store/read/open_recordings.h"
-#include "store/read/open_file.h"
+#include "store/read/cursor.h"
 #include "store/recording/loss.h"
 #include "store/view/view.h"
 
@@ -91,7 +91,7 @@ measure_file(struct open_recordings *set, const struct view_choice *mounted,
 {
 	struct open_recording_facts facts;
 	struct view_choice choice;
-	struct open_file *file;
+	struct cursor *file;
 	struct open_recording *op;
 	struct fault fault;
 	int err = get(set, f, &op, &facts);
@@ -99,11 +99,11 @@ measure_file(struct open_recordings *set, const struct view_choice *mounted,
 	if (err)
 		return say(err, f);
 	choice = measure_choice(mounted, f, facts.store);
-	err = open_file_make(&file, op, &choice, &fault);
+	err = cursor_open(&file, op, &choice, &fault);
 	if (!err) {
-		m->bytes = open_file_bytes(file);
+		m->bytes = cursor_bytes(file);
 		m->end_ns = facts.end_ns;
-		open_file_free(file);
+		cursor_close(file);
 	}
 	open_recording_put(op);
 	return say(err, f);

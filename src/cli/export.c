@@ -25,7 +25,7 @@
 #include "base/units.h"
 #include "cli/export.h"
 #include "cli/show/site.h"
-#include "store/read/open_file.h"
+#include "store/read/cursor.h"
 #include "store/repair/recover.h"
 
 /* ---- files that are written ---------------------------------------- */
@@ -165,7 +165,7 @@ export_folder(const char *path, bool force, struct fault *fault)
 struct copy {
 	struct exporter *e;
 	struct export_file *file;
-	struct open_file *rd;
+	struct cursor *cursor;
 	unsigned sub;
 	uint64_t at; /* bytes of the substream that were read */
 	/* bytes written; fewer than `at` if heaps were left out */
@@ -229,8 +229,8 @@ static int
 copy_piece(struct copy *c, bool *over, struct fault *fault)
 {
 	enum { PIECE = 2 << 20 };
-	struct open_file_answer a;
-	int err = open_file_read(c->rd, c->at, PIECE, &a);
+	struct cursor_answer a;
+	int err = cursor_read(c->cursor, c->at, PIECE, &a);
 
 	if (err && recording_facts(c->e->rec)->store == HEAP_ROW && a.lost)
 		return leave_out(c, fault);
@@ -240,7 +240,7 @@ copy_piece(struct copy *c, bool *over, struct fault *fault)
 	c->filled += a.filled;
 	for (unsigned i = 0; i < a.parts && !err; i++)
 		err = copy_bytes(c, a.iov[i].iov_base, a.iov[i].iov_len, fault);
-	open_file_done(c->rd, &a);
+	cursor_done(c->cursor, &a);
 	return err;
 }
 
@@ -286,10 +286,10 @@ export_sub(struct exporter *e, unsigned sub, const char *path,
 
 	if (err)
 		return err;
-	err = open_file_make(&c.rd, e->op, &choice, fault);
+	err = cursor_open(&c.cursor, e->op, &choice, fault);
 	while (!err && !over)
 		err = copy_piece(&c, &over, fault);
-	open_file_free(c.rd);
+	cursor_close(c.cursor);
 	progress_hide(&e->progress);
 	if (!err)
 		err = export_close(&file, fault);

@@ -42,11 +42,11 @@ libstore_a_SOURCES += \
 
 # store/read
 libstore_a_SOURCES += \
-	%D%/read/cube.c %D%/read/cube.h %D%/read/open_file.c \
-	%D%/read/open_file.h %D%/read/open_recordings.c \
+	%D%/read/cube.c %D%/read/cube.h %D%/read/cursor.c \
+	%D%/read/cursor.h %D%/read/open_recordings.c \
 	%D%/read/open_recordings.h %D%/read/open_recordings_priv.h \
-	%D%/read/readahead.c %D%/read/readahead.h %D%/read/reader.c \
-	%D%/read/reader.h %D%/read/reader_disk.c %D%/read/reader_priv.h
+	%D%/read/readahead.c %D%/read/readahead.h %D%/read/pool.c \
+	%D%/read/pool.h %D%/read/pool_disk.c %D%/read/pool_priv.h
 
 # store/write
 libstore_a_SOURCES += \
@@ -68,9 +68,9 @@ libstore_a_SOURCES += \
 
 # How a reader's threads read.
 if HAVE_LIBURING
-libstore_a_SOURCES += %D%/read/reader_ring.c
+libstore_a_SOURCES += %D%/read/pool_ring.c
 else
-libstore_a_SOURCES += %D%/read/reader_noring.c
+libstore_a_SOURCES += %D%/read/pool_noring.c
 endif
-EXTRA_DIST += %D%/read/reader_ring.c %D%/read/reader_noring.c
+EXTRA_DIST += %D%/read/pool_ring.c %D%/read/pool_noring.c
 STORE_LIBS = libstore.a $(LIBURING_LIBS) $(BASE_LIBS)

@@ -28,10 +28,10 @@
 
 #include "base/clock.h"
 #include "store/read/open_recordings.h"
-#include "store/read/open_file.h"
+#include "store/read/cursor.h"
 
 struct file {
-	struct open_file *rd;
+	struct cursor *rd;
 	_Atomic uint64_t next;
 };
 
@@ -80,18 +80,18 @@ find(struct disks *disks, char **folder, int n)
 }
 
 static bool
-read_one(struct open_file *rd, uint64_t at)
+read_one(struct cursor *rd, uint64_t at)
 {
-	struct open_file_answer a;
+	struct cursor_answer a;
 
-	if (open_file_read(rd, at, request, &a)) {
+	if (cursor_read(rd, at, request, &a)) {
 		bad++;
 		return true;
 	}
 	bytes += a.bytes;
 	if (!a.bytes)
 		return false;
-	open_file_done(rd, &a);
+	cursor_done(rd, &a);
 	return true;
 }
 
@@ -99,7 +99,7 @@ static void *
 run(void *arg)
 {
 	struct job *j = arg;
-	uint64_t end = open_file_bytes(j->file->rd) / request;
+	uint64_t end = cursor_bytes(j->file->rd) / request;
 
 	for (unsigned i = 0; i < requests; i++) {
 		j->seed = j->seed * 6364136223846793005 + 1442695040888963407;
@@ -147,7 +147,7 @@ measure(struct open_recordings *set, const char *name,
 	if (open_recording_get(set, name, &op, &fault))
 		return fail(&fault);
 	for (unsigned i = 0; i < files; i++) {
-		if (open_file_make(&file[i].rd, op, choice, &fault))
+		if (cursor_open(&file[i].rd, op, choice, &fault))
 			return fail(&fault);
 	}
 	opened = clock_steady();
@@ -165,7 +165,7 @@ measure(struct open_recordings *set, const char *name,
 	       (double)(opened - begun) / 1e6, (double)(first - begun) / 1e6,
 	       rss_mib(), (unsigned long long)atomic_load(&bad));
 	for (unsigned i = 0; i < files; i++)
-		open_file_free(file[i].rd);
+		cursor_close(file[i].rd);
 	open_recording_put(op);
 	return 0;
 }

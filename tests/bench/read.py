@@ -32,8 +32,8 @@ import time
 
 from common import GB, table
 
-REQUEST = 2 << 20  # READER_REQUEST
-DEPTH = 4          # READER_DEPTH
+REQUEST = 2 << 20  # POOL_REQUEST
+DEPTH = 4          # POOL_DEPTH
 
 
 def chunks(folder, name):

@@ -3,7 +3,7 @@
 #define SPATE_TESTS_MADE_OPEN_H
 
 #include "store/read/open_recordings.h"
-#include "store/read/open_file.h"
+#include "store/read/cursor.h"
 #include "lib/made.h"
 
 /* A made recording, opened as many threads read it. */
@@ -30,13 +30,13 @@ set_done(struct made *m, struct open_recordings *set, struct open_recording *op)
 	made_finish(m);
 }
 
-static inline struct open_file *
+static inline struct cursor *
 reading(struct open_recording *op, const struct view_choice *choice)
 {
 	struct fault fault;
-	struct open_file *rd;
+	struct cursor *rd;
 
-	ck_assert_int_eq(open_file_make(&rd, op, choice, &fault), 0);
+	ck_assert_int_eq(cursor_open(&rd, op, choice, &fault), 0);
 	return rd;
 }
 
@@ -61,11 +61,11 @@ made_bytes(struct made *m, uint64_t offset, uint8_t *to, size_t bytes)
 
 /* Reads it whole into memory: how many bytes, or -errno. */
 static inline ssize_t
-read_bytes(struct open_file *rd, uint64_t offset, uint8_t *to, size_t bytes)
+read_bytes(struct cursor *rd, uint64_t offset, uint8_t *to, size_t bytes)
 {
-	struct open_file_answer a;
+	struct cursor_answer a;
 	size_t at = 0;
-	int err = open_file_read(rd, offset, bytes, &a);
+	int err = cursor_read(rd, offset, bytes, &a);
 
 	if (err)
 		return err;
@@ -75,13 +75,13 @@ read_bytes(struct open_file *rd, uint64_t offset, uint8_t *to, size_t bytes)
 	}
 	if (at != a.bytes)
 		return -EPROTO;
-	open_file_done(rd, &a);
+	cursor_done(rd, &a);
 	return (ssize_t)at;
 }
 
 /* Is what is read what was sent? */
 static inline bool
-is_sent(struct made *m, struct open_file *rd, uint64_t offset, size_t bytes)
+is_sent(struct made *m, struct cursor *rd, uint64_t offset, size_t bytes)
 {
 	uint8_t *is = malloc(bytes), *sent = malloc(bytes);
 	ssize_t got = read_bytes(rd, offset, is, bytes);

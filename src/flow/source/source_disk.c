@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "store/read/reader.h"
+#include "store/read/pool.h"
 #include "store/recording/recording_priv.h"
 
 /* The bits of a block, kept as long as a parcel of it is out. */
@@ -41,8 +41,8 @@ struct source_disk {
 
 	struct recording *rec;
 	const struct format_ops *format;
-	struct reader *reader;
-	struct reader_cursor cursor;
+	struct pool_reader *reader;
+	struct pool_position position;
 	struct recording_range range;
 	/* Blocks it knows: all that are indexed now, or were when it was
 	 * opened. */
@@ -111,7 +111,7 @@ look(struct source_disk *d)
 	int err;
 
 	if (d->reader)
-		reader_watch(d->reader);
+		pool_reader_watch(d->reader);
 	recording_settle(d->rec, d->settled);
 	err = recording_refresh(d->rec);
 	if (err == -EIDRM || (!err && recording_is_removed(d->rec)))
@@ -200,7 +200,7 @@ open_reader(struct source_disk *d)
 {
 	const struct recording *rec = d->rec;
 	uint64_t slots = (uint64_t)rec->shape.payload * SLOTS;
-	struct reader_args a = {
+	struct pool_reader_args a = {
 		.memory = d->a.memory,
 		.verify = d->a.verify,
 		.patience = d->a.patience,
@@ -217,11 +217,11 @@ open_reader(struct source_disk *d)
 	d->tail = malloc(rec->shape.payload);
 	if (!d->tail)
 		return -ENOMEM;
-	err = reader_open(&d->reader, d->rec, &a);
+	err = pool_reader_open(&d->reader, d->rec, &a);
 	if (err)
 		return err;
-	reader_cursor_begin(&d->cursor, d->reader, d->a.sub);
-	d->cursor.sequential = true;
+	pool_position_begin(&d->position, d->reader, d->a.sub);
+	d->position.sequential = true;
 	return 0;
 }
 
@@ -290,7 +290,7 @@ open_once(struct source_disk *d)
 
 /* The buffers that a parcel uses until it is put. */
 struct parcel_buffers {
-	struct reader_view view;
+	struct pool_stretch view;
 	struct source_bits *bits;
 };
 
@@ -372,7 +372,7 @@ ready_bits(struct source_disk *d, const struct recording_block *b)
 /* Error of a view.  A chunk that ends too soon is an I/O error, not a lack of
  * packets. */
 static int
-err_of(const struct reader_view *v)
+err_of(const struct pool_stretch *v)
 {
 	return v->err == -ENODATA ? -EIO : v->err;
 }
@@ -411,7 +411,7 @@ give_lost(struct source_disk *d, struct parcel *p, uint64_t end, int err)
 }
 
 static int
-give_view(struct source_disk *d, struct parcel *p, struct reader_view *v,
+give_view(struct source_disk *d, struct parcel *p, struct pool_stretch *v,
 	  uint64_t end)
 {
 	struct parcel_buffers *g = malloc(sizeof *g);
@@ -442,7 +442,7 @@ disk_put(struct source *s, struct parcel *p)
 
 	if (!g)
 		return;
-	reader_put(d->reader, &g->view);
+	pool_put(d->reader, &g->view);
 	bits_put(g->bits);
 	free(g);
 	p->own = NULL;
@@ -452,17 +452,17 @@ disk_put(struct source *s, struct parcel *p)
 
 /* Finds why a block of rows could not be read as a whole. */
 static int
-row_err(struct source_disk *d, const struct reader_view *v)
+row_err(struct source_disk *d, const struct pool_stretch *v)
 {
-	struct reader_view next;
+	struct pool_stretch next;
 	int err;
 
 	if (v->err)
 		return err_of(v);
-	if (reader_get(&d->cursor, d->number, v->bytes, 0, &next, 0))
+	if (pool_get(&d->position, d->number, v->bytes, 0, &next, 0))
 		return -EIO;
 	err = next.err ? err_of(&next) : -EIO;
-	reader_put(d->reader, &next);
+	pool_put(d->reader, &next);
 	return err;
 }
 
@@ -470,7 +470,7 @@ static int
 give_row(struct source_disk *d, struct parcel *p, int64_t until)
 {
 	const struct recording_block *b = block_of(d);
-	struct reader_view v;
+	struct pool_stretch v;
 	int err;
 
 	if (d->at >= b->record.bytes)
@@ -479,19 +479,19 @@ give_row(struct source_disk *d, struct parcel *p, int64_t until)
 		give_lost(d, p, b->record.bytes, -EIO);
 		return 0;
 	}
-	err = reader_get(&d->cursor, d->number, 0, b->bytes, &v, until);
+	err = pool_get(&d->position, d->number, 0, b->bytes, &v, until);
 	if (err)
 		return err == -ENODATA ? -EAGAIN : err;
 	if (!v.err && v.bytes == b->bytes) {
 		err = give_view(d, p, &v, b->bytes);
 		if (err)
-			reader_put(d->reader, &v);
+			pool_put(d->reader, &v);
 		return err;
 	}
 	/* Nothing of the block is given: only one packet's header tells where
 	 * the next begins. */
 	give_lost(d, p, b->bytes, row_err(d, &v));
-	reader_put(d->reader, &v);
+	pool_put(d->reader, &v);
 	return 0;
 }
 
@@ -500,7 +500,7 @@ give_row(struct source_disk *d, struct parcel *p, int64_t until)
 /* Makes a parcel of the whole slots of a good view.  0; -EINTR: no slot ends in
  * it; or another -errno. */
 static int
-give_slots(struct source_disk *d, struct parcel *p, struct reader_view *v)
+give_slots(struct source_disk *d, struct parcel *p, struct pool_stretch *v)
 {
 	uint32_t payload = d->rec->shape.payload;
 	uint64_t total = d->have + v->bytes, rest = total % payload;
@@ -527,14 +527,14 @@ give_data(struct source_disk *d, struct parcel *p, int64_t until)
 	const struct recording_block *b = block_of(d);
 	uint32_t payload = d->rec->shape.payload;
 	uint64_t bytes = b->record.bytes - b->record.bytes % payload, end;
-	struct reader_view v;
+	struct pool_stretch v;
 	int err;
 
 	do {
 		if (d->at >= bytes)
 			return -EAGAIN;
-		err = reader_get(&d->cursor, d->number, d->at + d->have, 0, &v,
-				 until);
+		err = pool_get(&d->position, d->number, d->at + d->have, 0, &v,
+			       until);
 		if (err)
 			return err == -ENODATA ? -EAGAIN : err;
 		if (v.err) {
@@ -545,7 +545,7 @@ give_data(struct source_disk *d, struct parcel *p, int64_t until)
 			err = give_slots(d, p, &v);
 		}
 		if (err || v.err)
-			reader_put(d->reader, &v);
+			pool_put(d->reader, &v);
 	} while (err == -EINTR);
 	return err;
 }
@@ -895,8 +895,8 @@ finish(struct source *s)
 	struct source_disk *d = source_disk_of(s);
 
 	if (d->reader)
-		reader_cursor_end(&d->cursor);
-	reader_close(d->reader);
+		pool_position_end(&d->position);
+	pool_reader_close(d->reader);
 	bits_put(d->bits);
 	if (d->rec)
 		recording_close(d->rec);

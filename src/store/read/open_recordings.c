@@ -268,7 +268,7 @@ is_hung(struct open_recordings *set, unsigned disk)
 	pthread_mutex_lock(&set->lock);
 	hangs = set->hangs[disk];
 	pthread_mutex_unlock(&set->lock);
-	return hangs || reader_pool_hangs(set->pool, disk);
+	return hangs || pool_hangs(set->pool, disk);
 }
 
 static void
@@ -302,10 +302,10 @@ static int
 make_reader(struct open_recording *op, struct recording *rec,
 	    struct fault *fault)
 {
-	const struct reader_args a = { .pool = op->set->pool,
-				       .verify = op->set->verify };
-	struct reader *reader;
-	int err = reader_open(&reader, rec, &a);
+	const struct pool_reader_args a = { .pool = op->set->pool,
+					    .verify = op->set->verify };
+	struct pool_reader *reader;
+	int err = pool_reader_open(&reader, rec, &a);
 
 	if (err)
 		return fault_set(fault, err, "no-memory", "no memory");
@@ -375,7 +375,7 @@ reload_from_disks(struct open_recording *op)
 	struct fault fault;
 	int err = 0;
 
-	reader_watch(op->reader);
+	pool_reader_watch(op->reader);
 	if (!op->fresh)
 		err = recording_open(&op->fresh, &op->disks, op->name, &fault);
 	if (err)
@@ -396,7 +396,7 @@ exchange(struct open_recording *op)
 	op->exchanging = true;
 	while (op->viewers)
 		pthread_cond_wait(&op->done, &op->lock);
-	reader_exchange(op->reader, op->fresh);
+	pool_reader_exchange(op->reader, op->fresh);
 	take_facts(op);
 	op->exchanging = false;
 	pthread_cond_broadcast(&op->done);
@@ -413,7 +413,7 @@ reload(struct open_recording *op)
 	if (!err) {
 		exchange(op);
 		recording_hold(op->rec, NULL);
-		open_files_refresh(op);
+		cursors_refresh(op);
 	}
 	pthread_mutex_lock(&op->lock);
 	op->facts.removed |= removed;
@@ -459,7 +459,7 @@ is_same_on(struct open_recording *op, unsigned i)
 static bool
 is_same(struct open_recording *op)
 {
-	reader_watch(op->reader);
+	pool_reader_watch(op->reader);
 	for (unsigned i = 0; i < op->disks.n; i++) {
 		if (!is_same_on(op, i))
 			return false;
@@ -519,7 +519,7 @@ release(struct open_recording *op)
 static void
 close_op(struct open_recording *op)
 {
-	reader_close(op->reader);
+	pool_reader_close(op->reader);
 	if (op->rec)
 		recording_close(op->rec);
 	if (op->fresh)
@@ -681,7 +681,7 @@ static void
 set_free(struct open_recordings *set)
 {
 	if (set->pool)
-		reader_pool_leave(set->pool);
+		pool_leave(set->pool);
 	disks_clear(&set->disks);
 	pthread_mutex_destroy(&set->lock);
 	pthread_cond_destroy(&set->ended);
@@ -718,7 +718,7 @@ open_recordings_make(struct open_recordings **set,
 		     const struct open_recordings_args *a)
 {
 	struct open_recordings *s = calloc(1, sizeof *s);
-	struct reader_pool_args pool = {
+	struct pool_args pool = {
 		.disks = a->disks->n,
 		.memory = a->cache ? a->cache : CACHE,
 	};
@@ -738,7 +738,7 @@ open_recordings_make(struct open_recordings **set,
 	s->lines = calloc(a->disks->n + 1, sizeof *s->lines);
 	err = s->hangs && s->lines ? disks_copy(&s->disks, a->disks) : -ENOMEM;
 	if (!err)
-		err = reader_pool_make(&s->pool, &pool);
+		err = pool_make(&s->pool, &pool);
 	if (err)
 		set_free(s);
 	else
@@ -896,8 +896,8 @@ bool
 open_recording_counts(struct open_recordings *set, const char *name,
 		      struct open_recording_counts *c)
 {
-	struct reader *r = NULL;
-	struct reader_facts f;
+	struct pool_reader *r = NULL;
+	struct pool_reader_facts f;
 	struct open_recording *op;
 
 	pthread_mutex_lock(&set->lock);
@@ -914,7 +914,7 @@ open_recording_counts(struct open_recordings *set, const char *name,
 		pthread_mutex_unlock(&op->lock);
 	}
 	if (op && r) { /* the reader is not closed while the set is locked */
-		reader_facts(r, &f);
+		pool_reader_facts(r, &f);
 		c->disk_bytes = f.bytes;
 	}
 	pthread_mutex_unlock(&set->lock);
@@ -929,7 +929,7 @@ open_recordings_use(struct open_recordings *set,
 	*use = (struct open_recordings_use){ .open = set->open,
 					     .idle = set->idle };
 	pthread_mutex_unlock(&set->lock);
-	reader_pool_facts(set->pool, &use->cache_bytes, &use->hang);
+	pool_facts(set->pool, &use->cache_bytes, &use->hang);
 }
 
 /* ---- getting and putting ------------------------------------------------- */
@@ -1111,7 +1111,7 @@ open_recording_put(struct open_recording *op)
 	open_recording_drop(op);
 }
 
-/* ---- asking for a refresh -------------------------------------------------- */
+/* ---- asking for a refresh ------------------------------------------------ */
 
 struct reload_job {
 	struct open_recording_job job;

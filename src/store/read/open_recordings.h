@@ -9,9 +9,9 @@
 
 /*
  * The set of open recordings, for any number of threads that read them.  All
- * share one pool of buffers and disk threads (reader.h).
+ * share one pool of buffers and disk threads (pool.h).
  *
- *    open_recording_get -> open_file_make .. open_file_free
+ *    open_recording_get -> cursor_open .. cursor_close
  *                       -> open_recording_put -> idle for some seconds, closed
  *
  * Each recording has a thread of its own.  That thread does everything that may
@@ -109,8 +109,8 @@ struct open_recording_facts {
 void open_recording_facts(struct open_recording *op,
 			  struct open_recording_facts *f);
 
-/* Returns the recording itself, for sets with `once`.  The caller uses it on the
- * thread that reads, until open_recording_put(). */
+/* Returns the recording itself, for sets with `once`.  The caller uses it on
+ * the thread that reads, until open_recording_put(). */
 struct recording *open_recording_rec(struct open_recording *op);
 
 /*

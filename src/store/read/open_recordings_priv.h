@@ -6,14 +6,14 @@
 #include <stdatomic.h>
 
 #include "store/read/open_recordings.h"
-#include "store/read/reader.h"
+#include "store/read/pool.h"
 #include "store/view/view.h"
 
 /*
  * Declarations shared by open recordings and the files read from them.
  *
  *   open_recordings.c  the set, each recording's thread and its jobs
- *   open_file.c        files read from them
+ *   cursor.c        files read from them
  *
  * A recording that grows is held twice: `rec`, which everyone reads, and
  * `fresh`, which its thread refreshes from disk.  Afterwards the two structs
@@ -24,11 +24,11 @@
  * No thread waits for a disk while it holds one of them.
  */
 struct open_recording_job;
-struct open_file;
+struct cursor;
 
 struct open_recordings {
 	struct disks disks; /* paths only; nothing of it is open */
-	struct reader_pool *pool;
+	struct pool *pool;
 	int64_t patience;
 	bool verify, once; /* as in struct open_recordings_args */
 	struct open_recordings_hooks hooks;
@@ -71,7 +71,7 @@ struct open_recording {
 	/*
 	 * Set once by the job that opens the recording, before others use it.
 	 */
-	struct reader *reader;
+	struct pool_reader *reader;
 	bool partial; /* opened without a disk that hangs or refuses */
 
 	atomic_int trying; /* disk that the thread waits for now; -1: none.
@@ -91,13 +91,13 @@ struct open_recording {
 				left or a view was refreshed */
 	pthread_cond_t work;
 	/* ---- under its lock */
-	unsigned refs; /* users, open files, and its thread */
+	unsigned refs; /* users, cursors, and its thread */
 	bool wake;     /* asks its thread to check whether to close */
 	struct open_recording_job *job, **tail;
 	int64_t busy; /* steady ns when the running job began; 0: none */
 	unsigned viewers;
 	bool exchanging;
-	struct open_file *file; /* list of its open files */
+	struct cursor *cursor; /* list of its cursors */
 	struct open_recording_facts facts;
 	int64_t looked, cost; /* steady ns when the last refresh began; ns it
 				 took */
@@ -137,8 +137,8 @@ void open_recording_job_put(struct open_recording *op,
 
 /* ---- called by its thread ------------------------------------------------ */
 
-/* Refreshes the views of all open files. */
-void open_files_refresh(struct open_recording *op);
+/* Refreshes the views of all cursors. */
+void cursors_refresh(struct open_recording *op);
 
 /* ---- any thread ---------------------------------------------------------- */
 

@@ -27,12 +27,12 @@ begin(unsigned blocks, const struct open_recordings_args *a)
 START_TEST(test_whole)
 {
 	struct open_recording_facts facts;
-	struct open_file *rd;
+	struct cursor *rd;
 	uint8_t byte;
 
 	begin(BLOCKS, &(struct open_recordings_args){ .cache = 1 });
 	rd = reading(op, &whole);
-	ck_assert_uint_eq(open_file_bytes(rd), FILE_BYTES);
+	ck_assert_uint_eq(cursor_bytes(rd), FILE_BYTES);
 	for (uint64_t at = 0; at < FILE_BYTES; at += 100000)
 		ck_assert(is_sent(&m, rd, at,
 				  FILE_BYTES - at < 100000
@@ -47,7 +47,7 @@ START_TEST(test_whole)
 	ck_assert_str_eq(facts.extension, "vdif");
 	ck_assert_uint_eq(facts.bytes, FILE_BYTES);
 	ck_assert_int_eq(facts.state, RECORDING_COMPLETE);
-	open_file_free(rd);
+	cursor_close(rd);
 	set_done(&m, set, op);
 }
 END_TEST
@@ -57,7 +57,7 @@ START_TEST(test_costs)
 {
 	struct open_recording_counts counts;
 	struct dice d = { 7 };
-	struct open_file *rd;
+	struct cursor *rd;
 
 	begin(BLOCKS, &(struct open_recordings_args){ 0 });
 	rd = reading(op, &whole);
@@ -67,7 +67,7 @@ START_TEST(test_costs)
 	ck_assert_uint_eq(counts.bytes, FILE_BYTES);
 	ck_assert_uint_eq(counts.disk_bytes, FILE_BYTES);
 	ck_assert_uint_eq(counts.filled_bytes + counts.unreadable_bytes, 0);
-	open_file_free(rd);
+	cursor_close(rd);
 	set_done(&m, set, op);
 
 	/* There is nothing that could be read ahead of one request. */
@@ -77,7 +77,7 @@ START_TEST(test_costs)
 		ck_assert(is_sent(&m, rd,
 				  dice_roll(&d, BLOCKS) * (uint64_t)MADE_BLOCK,
 				  MADE_BLOCK));
-		open_file_free(rd);
+		cursor_close(rd);
 		ck_assert(open_recording_counts(set, MADE_NAME, &counts));
 		ck_assert_uint_le(counts.disk_bytes, i * MADE_BLOCK);
 	}
@@ -94,7 +94,7 @@ static pthread_barrier_t together;
 
 struct one {
 	pthread_t thread;
-	struct open_file *rd;
+	struct cursor *rd;
 	uint64_t seed;
 };
 
@@ -149,7 +149,7 @@ all(bool one_reading, void *(*read)(void *))
 		pthread_join(one[i].thread, NULL);
 	for (unsigned i = 0; i < READERS; i++) {
 		if (!i || !one_reading)
-			open_file_free(one[i].rd);
+			cursor_close(one[i].rd);
 	}
 	pthread_barrier_destroy(&together);
 	ck_assert_uint_eq(atomic_load(&wrong), 0);
@@ -195,7 +195,7 @@ START_TEST(test_gone)
 {
 	uint8_t is[3 * MADE_BLOCK], want[MADE_BLOCK];
 	struct open_recording_counts counts;
-	struct open_file *rd;
+	struct cursor *rd;
 
 	made_begin(&m);
 	made_blocks(&m, 9);
@@ -215,7 +215,7 @@ START_TEST(test_gone)
 	ck_assert(open_recording_counts(set, MADE_NAME, &counts));
 	ck_assert_uint_eq(counts.filled_bytes, MADE_BLOCK);
 	ck_assert_uint_eq(counts.unreadable_bytes, 0);
-	open_file_free(rd);
+	cursor_close(rd);
 	set_done(&m, set, op);
 }
 END_TEST
@@ -238,7 +238,7 @@ START_TEST(test_flipped)
 {
 	const struct view_choice filled = { .thread = -1, .fill = VIEW_ZERO };
 	struct open_recording_counts counts;
-	struct open_file *rd, *zero;
+	struct cursor *rd, *zero;
 	uint8_t is[MADE_BLOCK], none[512] = { 0 };
 
 	made_begin(&m);
@@ -260,8 +260,8 @@ START_TEST(test_flipped)
 	ck_assert_mem_eq(is + 1024, none, 512);
 	ck_assert(open_recording_counts(set, MADE_NAME, &counts));
 	ck_assert_uint_eq(counts.filled_bytes, 512);
-	open_file_free(rd);
-	open_file_free(zero);
+	cursor_close(rd);
+	cursor_close(zero);
 	set_done(&m, set, op);
 }
 END_TEST
@@ -274,12 +274,11 @@ START_TEST(test_strip)
 	const struct view_choice strip = { .thread = -1, .strip = STRIP };
 	static uint8_t is[SLOTS * LEFT], want[SLOTS * LEFT];
 	uint8_t frame[MADE_PAYLOAD];
-	struct open_file *rd;
+	struct cursor *rd;
 
 	begin(BLOCKS, &(struct open_recordings_args){ .cache = 1 });
 	rd = reading(op, &strip);
-	ck_assert_uint_eq(open_file_bytes(rd),
-			  FILE_BYTES / MADE_PAYLOAD * LEFT);
+	ck_assert_uint_eq(cursor_bytes(rd), FILE_BYTES / MADE_PAYLOAD * LEFT);
 	for (unsigned i = 0; i < SLOTS; i++) {
 		made_frame(&m, i, frame);
 		memcpy(want + i * LEFT, frame + STRIP, LEFT);
@@ -290,7 +289,7 @@ START_TEST(test_strip)
 		ck_assert_int_eq(read_bytes(rd, at, is, n), (ssize_t)n);
 		ck_assert_mem_eq(is, want + at, n);
 	}
-	open_file_free(rd);
+	cursor_close(rd);
 	set_done(&m, set, op);
 }
 END_TEST
@@ -298,17 +297,17 @@ END_TEST
 START_TEST(test_thread)
 {
 	const struct view_choice none = { .thread = 0 };
-	struct open_file *rd;
+	struct cursor *rd;
 
 	begin(BLOCKS, &(struct open_recordings_args){ .cache = 1 });
 	rd = reading(op, &none); /* the only one there is */
-	ck_assert_uint_eq(open_file_bytes(rd), FILE_BYTES);
+	ck_assert_uint_eq(cursor_bytes(rd), FILE_BYTES);
 	for (uint64_t at = 0; at < FILE_BYTES; at += 99999)
 		ck_assert(is_sent(&m, rd, at,
 				  FILE_BYTES - at < 99999
 				      ? (size_t)(FILE_BYTES - at)
 				      : 99999));
-	open_file_free(rd);
+	cursor_close(rd);
 	set_done(&m, set, op);
 }
 END_TEST

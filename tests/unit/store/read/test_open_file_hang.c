@@ -57,7 +57,7 @@ START_TEST(test_hangs_and_answers)
 	struct open_recording_counts counts;
 	struct open_recordings_use use;
 	uint8_t is[MADE_BLOCK];
-	struct open_file *rd;
+	struct cursor *rd;
 	unsigned bad = 0;
 
 	begin(&a);
@@ -85,7 +85,7 @@ START_TEST(test_hangs_and_answers)
 		open_recordings_use(set, &use);
 	} while (use.hang);
 	ck_assert(is_sent(&m, rd, 0, BLOCKS * MADE_BLOCK));
-	open_file_free(rd);
+	cursor_close(rd);
 	open_recording_put(op);
 	finish();
 }
@@ -97,7 +97,7 @@ START_TEST(test_opened_while_it_hangs)
 {
 	const struct open_recordings_args a = { .patience = SECOND / 4 };
 	uint8_t is[MADE_BLOCK];
-	struct open_file *rd;
+	struct cursor *rd;
 	int err;
 
 	begin(&a);
@@ -114,7 +114,7 @@ START_TEST(test_opened_while_it_hangs)
 		else
 			ck_assert(is_sent(&m, rd, i * MADE_BLOCK, MADE_BLOCK));
 	}
-	open_file_free(rd);
+	cursor_close(rd);
 	open_recording_put(op);
 	atomic_store(&fs.told->hang, false);
 	do {
@@ -123,7 +123,7 @@ START_TEST(test_opened_while_it_hangs)
 		ck_assert_int_eq(err, 0);
 		rd = reading(op, &whole);
 		err = !is_sent(&m, rd, 0, BLOCKS * MADE_BLOCK);
-		open_file_free(rd);
+		cursor_close(rd);
 		open_recording_put(op);
 	} while (err);
 	finish();
@@ -135,7 +135,7 @@ START_TEST(test_opened_while_it_fails)
 {
 	const struct open_recordings_args a = { .patience = SECOND };
 	uint8_t is[MADE_BLOCK];
-	struct open_file *rd;
+	struct cursor *rd;
 
 	begin(&a);
 	open_recording_put(op);
@@ -151,13 +151,13 @@ START_TEST(test_opened_while_it_fails)
 		else
 			ck_assert(is_sent(&m, rd, i * MADE_BLOCK, MADE_BLOCK));
 	}
-	open_file_free(rd);
+	cursor_close(rd);
 	open_recording_put(op);
 	atomic_store(&fs.told->fail_to, 0);
 	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &op, &fault), 0);
 	rd = reading(op, &whole);
 	ck_assert(is_sent(&m, rd, 0, BLOCKS * MADE_BLOCK));
-	open_file_free(rd);
+	cursor_close(rd);
 	open_recording_put(op);
 	finish();
 }
@@ -219,7 +219,7 @@ START_TEST(test_got_again_while_it_hangs)
 {
 	const struct open_recordings_args a = { .patience = SECOND / 4 };
 	struct open_recording *first, *again;
-	struct open_file *rd, *other;
+	struct cursor *rd, *other;
 
 	begin(&a);
 	first = op;
@@ -236,9 +236,9 @@ START_TEST(test_got_again_while_it_hangs)
 		ck_assert(is_sent(&m, rd, i * MADE_BLOCK, MADE_BLOCK));
 		ck_assert(is_sent(&m, other, i * MADE_BLOCK, MADE_BLOCK));
 	}
-	open_file_free(other);
+	cursor_close(other);
 	open_recording_put(op);
-	open_file_free(rd);
+	cursor_close(rd);
 	open_recording_put(first);
 	atomic_store(&fs.told->hang, false);
 	finish();
@@ -250,13 +250,13 @@ START_TEST(test_closed_while_it_hangs)
 {
 	const struct open_recordings_args a = { .patience = SECOND / 4 };
 	uint8_t is[MADE_BLOCK];
-	struct open_file *rd;
+	struct cursor *rd;
 
 	begin(&a);
 	rd = reading(op, &whole);
 	atomic_store(&fs.told->hang, true);
 	ck_assert_int_eq(read_bytes(rd, MADE_BLOCK, is, sizeof is), -EIO);
-	open_file_free(rd);
+	cursor_close(rd);
 	open_recording_put(op);
 	open_recordings_free(set);
 	ck_assert_uint_gt(atomic_load(&fs.told->held), 0);
@@ -277,7 +277,7 @@ START_TEST(test_errors)
 	const struct open_recordings_args a = { .cache = 1 };
 	uint8_t is[MADE_BLOCK], none[MADE_BLOCK] = { 0 };
 	struct open_recording_counts counts;
-	struct open_file *rd, *filled;
+	struct cursor *rd, *filled;
 	unsigned bad = 0;
 
 	begin(&a);
@@ -302,8 +302,8 @@ START_TEST(test_errors)
 	ck_assert(open_recording_counts(set, MADE_NAME, &counts));
 	ck_assert_uint_eq(counts.unreadable_bytes, 2 * bad * MADE_BLOCK);
 	ck_assert_uint_eq(counts.filled_bytes, bad * MADE_BLOCK);
-	open_file_free(rd);
-	open_file_free(filled);
+	cursor_close(rd);
+	cursor_close(filled);
 	open_recording_put(op);
 	finish();
 }
@@ -316,21 +316,21 @@ START_TEST(test_once)
 	const struct open_recordings_args a = { .patience = SECOND / 4,
 						.once = true };
 	uint64_t at = 0, filled = 0, end, number;
-	struct open_file_answer answer;
+	struct cursor_answer answer;
 	uint8_t sent[MADE_BLOCK];
-	struct open_file *rd;
+	struct cursor *rd;
 
 	begin(&a);
 	open_recording_put(op);
 	open_recordings_free(set);
 	atomic_store(&fs.told->hang, true);
-	set_opens(&a);
-	rd = reading(&whole);
-	end = open_file_bytes(rd);
+	set_opens(&m, &set, &op, &a);
+	rd = reading(op, &whole);
+	end = cursor_bytes(rd);
 	ck_assert_uint_ge(end, (BLOCKS - 3) * MADE_BLOCK);
 	ck_assert_ptr_nonnull(open_recording_rec(op));
 	while (at < end) {
-		ck_assert_int_eq(open_file_read(rd, at, end, &answer), 0);
+		ck_assert_int_eq(cursor_read(rd, at, end, &answer), 0);
 		ck_assert_uint_eq(answer.parts, 1);
 		ck_assert_uint_gt(answer.bytes, 0);
 		number = at / MADE_BLOCK;
@@ -340,17 +340,17 @@ START_TEST(test_once)
 		filled += answer.filled;
 		if (!is_on(number)) {
 			ck_assert_ptr_null(answer.own);
-			made_bytes(at, sent, answer.bytes);
+			made_bytes(&m, at, sent, answer.bytes);
 			ck_assert_mem_eq(answer.iov[0].iov_base, sent,
 					 answer.bytes);
 		}
 		at += answer.bytes;
-		open_file_done(rd, &answer);
+		cursor_done(rd, &answer);
 	}
 	ck_assert_uint_ge(filled, (BLOCKS / 3 - 1) * MADE_BLOCK);
-	ck_assert_int_eq(open_file_read(rd, end, 1, &answer), 0);
+	ck_assert_int_eq(cursor_read(rd, end, 1, &answer), 0);
 	ck_assert_uint_eq(answer.bytes, 0);
-	open_file_free(rd);
+	cursor_close(rd);
 	open_recording_put(op);
 	finish();
 }

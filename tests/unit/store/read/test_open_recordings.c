@@ -37,7 +37,7 @@ use(void)
 START_TEST(test_found_again)
 {
 	struct open_recording *other;
-	struct open_file *rd;
+	struct cursor *rd;
 
 	begin(BLOCKS, true, &(struct open_recordings_args){ 0 });
 	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &other, &fault), 0);
@@ -48,7 +48,7 @@ START_TEST(test_found_again)
 	rd = reading(op, &whole);
 	ck_assert(is_sent(&m, rd, 0, BLOCKS * MADE_BLOCK));
 	ck_assert_uint_gt(use().cache_bytes, 0);
-	open_file_free(rd);
+	cursor_close(rd);
 	open_recording_put(op);
 	ck_assert_uint_eq(use().idle, 1);
 	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &op, &fault), 0);
@@ -62,7 +62,7 @@ START_TEST(test_found_again)
 	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &op, &fault), 0);
 	rd = reading(op, &whole);
 	ck_assert(is_sent(&m, rd, 0, BLOCKS * MADE_BLOCK));
-	open_file_free(rd);
+	cursor_close(rd);
 	set_done(&m, set, op);
 }
 END_TEST
@@ -123,7 +123,7 @@ START_TEST(test_made_anew)
 	char path[300], old[300];
 	struct open_recording_facts facts;
 	struct open_recording *again;
-	struct open_file *rd;
+	struct cursor *rd;
 
 	begin(BLOCKS, true, &(struct open_recordings_args){ 0 });
 	rd = reading(op, &whole);
@@ -153,7 +153,7 @@ START_TEST(test_made_anew)
 	ck_assert(!facts.removed);
 	open_recording_put(again);
 	ck_assert(is_sent(&m, rd, 0, BLOCKS * MADE_BLOCK));
-	open_file_free(rd);
+	cursor_close(rd);
 	set_done(&m, set, op);
 }
 END_TEST
@@ -163,7 +163,7 @@ END_TEST
 START_TEST(test_deleted)
 {
 	static uint8_t is[BLOCKS * MADE_BLOCK];
-	struct open_file *rd;
+	struct cursor *rd;
 	char file[64];
 
 	begin(BLOCKS, true, &(struct open_recordings_args){ 0 });
@@ -176,7 +176,7 @@ START_TEST(test_deleted)
 	}
 	ck_assert(is_sent(&m, rd, 3 * MADE_BLOCK, MADE_BLOCK));
 	ck_assert_int_eq(read_bytes(rd, 0, is, sizeof is), sizeof is);
-	open_file_free(rd);
+	cursor_close(rd);
 	set_done(&m, set, op);
 }
 END_TEST
@@ -187,20 +187,20 @@ START_TEST(test_grows)
 {
 	static struct made_block mb;
 	struct open_recording_facts facts;
-	struct open_file *rd;
+	struct cursor *rd;
 	uint8_t byte;
 
 	begin(BLOCKS, false, &(struct open_recordings_args){ .cache = 1 });
 	rd = reading(op, &whole);
 	open_recording_facts(op, &facts);
 	ck_assert_int_eq(facts.state, RECORDING_LIVE);
-	ck_assert_uint_eq(open_file_bytes(rd), BLOCKS * MADE_BLOCK);
+	ck_assert_uint_eq(cursor_bytes(rd), BLOCKS * MADE_BLOCK);
 	ck_assert_int_eq(read_bytes(rd, BLOCKS * MADE_BLOCK, &byte, 1), 0);
 	for (unsigned i = BLOCKS; i < BLOCKS + 20; i++) {
 		made_block(&m, &mb, i, (uint64_t)i * MADE_SLOTS, MADE_SLOTS);
 		made_write(&m, i % MADE_DISKS, &mb);
 		ck_assert_int_eq(open_recording_refresh(op, 0), 0);
-		while (open_file_bytes(rd) < (i + 1) * MADE_BLOCK) {
+		while (cursor_bytes(rd) < (i + 1) * MADE_BLOCK) {
 			usleep(1000);
 			ck_assert_int_eq(open_recording_refresh(op, 0), 0);
 		}
@@ -213,7 +213,7 @@ START_TEST(test_grows)
 		open_recording_facts(op, &facts);
 	} while (facts.state != RECORDING_COMPLETE);
 	ck_assert(is_sent(&m, rd, 0, (BLOCKS + 20) * MADE_BLOCK));
-	open_file_free(rd);
+	cursor_close(rd);
 	set_done(&m, set, op);
 }
 END_TEST
@@ -226,11 +226,11 @@ static atomic_uint wrong;
 static void *
 follow(void *arg)
 {
-	struct open_file *rd = arg;
+	struct cursor *rd = arg;
 	uint64_t at = 0, end = (BLOCKS + GROWS) * MADE_BLOCK;
 
 	while (at < end) {
-		uint64_t there = open_file_bytes(rd);
+		uint64_t there = cursor_bytes(rd);
 		size_t n = there - at < 30000 ? (size_t)(there - at) : 30000;
 
 		if (n)
@@ -246,7 +246,7 @@ START_TEST(test_followed)
 {
 	static struct made_block mb;
 	pthread_t thread[READERS];
-	struct open_file *rd[READERS];
+	struct cursor *rd[READERS];
 
 	begin(BLOCKS, false, &(struct open_recordings_args){ .cache = 1 });
 	for (unsigned i = 0; i < READERS; i++) {
@@ -263,7 +263,7 @@ START_TEST(test_followed)
 		pthread_join(thread[i], NULL);
 	ck_assert_uint_eq(atomic_load(&wrong), 0);
 	for (unsigned i = 0; i < READERS; i++)
-		open_file_free(rd[i]);
+		cursor_close(rd[i]);
 	set_done(&m, set, op);
 }
 END_TEST
@@ -295,7 +295,7 @@ START_TEST(test_from_memory)
 	const struct view_choice strip = { .thread = -1, .strip = 8 };
 	atomic_uint asked = 0;
 	struct open_recording_counts counts;
-	struct open_file *rd;
+	struct cursor *rd;
 	uint8_t is[56], frame[MADE_PAYLOAD];
 
 	begin(
@@ -313,12 +313,12 @@ START_TEST(test_from_memory)
 	ck_assert(open_recording_counts(set, MADE_NAME, &counts));
 	ck_assert_uint_eq(counts.live_bytes, 5 * MADE_BLOCK - 100);
 	ck_assert_uint_gt(atomic_load(&asked), 0);
-	open_file_free(rd);
+	cursor_close(rd);
 	rd = reading(op, &strip);
 	ck_assert_int_eq(read_bytes(rd, 2 * 56, is, 56), 56);
 	made_frame(&m, 2, frame);
 	ck_assert_mem_eq(is, frame + 8, 56);
-	open_file_free(rd);
+	cursor_close(rd);
 	set_done(&m, set, op);
 }
 END_TEST
@@ -361,7 +361,7 @@ read_coming(void *arg)
 START_TEST(test_awaited)
 {
 	atomic_bool asked = false;
-	struct open_file *rd;
+	struct cursor *rd;
 	pthread_t thread;
 
 	made_begin(&m);
@@ -372,14 +372,14 @@ START_TEST(test_awaited)
 		  &(struct open_recordings_args){
 		      .hooks = { &asked, copy_none, look_ahead } });
 	rd = reading(op, &whole);
-	ck_assert_uint_eq(open_file_bytes(rd), (BLOCKS + 1) * MADE_BLOCK);
+	ck_assert_uint_eq(cursor_bytes(rd), (BLOCKS + 1) * MADE_BLOCK);
 	ck_assert_int_eq(pthread_create(&thread, NULL, read_coming, rd), 0);
 	while (!atomic_load(&asked))
 		usleep(1000);
 	made_write(&m, 0, &coming);
 	pthread_join(thread, NULL);
 	ck_assert_uint_eq(atomic_load(&wrong), 0);
-	open_file_free(rd);
+	cursor_close(rd);
 	set_done(&m, set, op);
 }
 END_TEST

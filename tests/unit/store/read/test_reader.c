@@ -7,7 +7,7 @@
 #include <sys/timerfd.h>
 
 #include "base/clock.h"
-#include "store/read/reader.h"
+#include "store/read/pool.h"
 #include "lib/dice.h"
 #include "lib/made_read.h"
 
@@ -18,34 +18,35 @@ static struct recording *rec;
 
 #define SECOND INT64_C(1000000000)
 
-static struct reader *reader;
-static struct reader_cursor cursor;
+static struct pool_reader *reader;
+static struct pool_position cursor;
 
 static void
 reader_opens(bool verify, uint64_t memory)
 {
-	const struct reader_args a = { .memory = memory, .verify = verify };
+	const struct pool_reader_args a = { .memory = memory,
+					    .verify = verify };
 
 	opened(&m, &rec);
-	ck_assert_int_eq(reader_open(&reader, rec, &a), 0);
-	reader_cursor_begin(&cursor, reader, -1);
+	ck_assert_int_eq(pool_reader_open(&reader, rec, &a), 0);
+	pool_position_begin(&cursor, reader, -1);
 }
 
 static void
 reader_done(void)
 {
-	reader_cursor_end(&cursor);
-	reader_close(reader);
+	pool_position_end(&cursor);
+	pool_reader_close(reader);
 	done(&m, rec);
 }
 
-static struct reader_view
+static struct pool_stretch
 get(uint64_t number, uint64_t at, uint64_t bytes)
 {
-	struct reader_view v;
+	struct pool_stretch v;
 
-	ck_assert_int_eq(reader_get(&cursor, number, at, bytes, &v,
-				    clock_steady() + 60 * SECOND),
+	ck_assert_int_eq(pool_get(&cursor, number, at, bytes, &v,
+				  clock_steady() + 60 * SECOND),
 			 0);
 	ck_assert_uint_eq(v.at, at);
 	return v;
@@ -53,7 +54,7 @@ get(uint64_t number, uint64_t at, uint64_t bytes)
 
 /* A view has the slots that were sent, from this one of the block on. */
 static void
-view_is(const struct reader_view *v, uint64_t number)
+view_is(const struct pool_stretch *v, uint64_t number)
 {
 	uint64_t first = number * MADE_SLOTS;
 	uint8_t frame[MADE_PAYLOAD];
@@ -79,8 +80,8 @@ make(unsigned blocks)
 START_TEST(test_all_in_turn)
 {
 	enum { BLOCKS = 40 };
-	struct reader_facts facts;
-	struct reader_view v;
+	struct pool_reader_facts facts;
+	struct pool_stretch v;
 
 	make(BLOCKS);
 	reader_opens(false, 1);
@@ -89,13 +90,13 @@ START_TEST(test_all_in_turn)
 		v = get(i, 0, 0);
 		ck_assert_uint_eq(v.bytes, MADE_BLOCK);
 		view_is(&v, i);
-		reader_put(reader, &v);
-		ck_assert_int_eq(reader_get(&cursor, i, MADE_BLOCK, 0, &v, 0),
+		pool_put(reader, &v);
+		ck_assert_int_eq(pool_get(&cursor, i, MADE_BLOCK, 0, &v, 0),
 				 -ENODATA);
 	}
-	ck_assert_int_eq(reader_get(&cursor, BLOCKS, 0, 0, &v, 0), -ENODATA);
+	ck_assert_int_eq(pool_get(&cursor, BLOCKS, 0, 0, &v, 0), -ENODATA);
 	/* Nothing was read twice. */
-	reader_facts(reader, &facts);
+	pool_reader_facts(reader, &facts);
 	ck_assert_uint_eq(facts.bytes, BLOCKS * MADE_BLOCK);
 	ck_assert_uint_eq(facts.hang, 0);
 	reader_done();
@@ -113,7 +114,7 @@ START_TEST(test_anywhere)
 		{ 5, 10, 0 },	   { 0, 4095, 1 },	 { 19, 2048, 5 },
 		{ 19, 2048, 5 },
 	};
-	struct reader_view v;
+	struct pool_stretch v;
 
 	make(20);
 	reader_opens(false, 1);
@@ -122,7 +123,7 @@ START_TEST(test_anywhere)
 		if (reads[i].bytes)
 			ck_assert_uint_eq(v.bytes, reads[i].bytes);
 		view_is(&v, reads[i].number);
-		reader_put(reader, &v);
+		pool_put(reader, &v);
 	}
 	reader_done();
 }
@@ -132,25 +133,24 @@ END_TEST
 START_TEST(test_many_cursors)
 {
 	enum { WAYS = 7 };
-	struct reader_cursor w[WAYS];
-	struct reader_view v;
+	struct pool_position w[WAYS];
+	struct pool_stretch v;
 
 	make(30);
 	reader_opens(false, 1);
 	for (unsigned i = 0; i < WAYS; i++)
-		reader_cursor_begin(&w[i], reader, -1);
+		pool_position_begin(&w[i], reader, -1);
 	for (unsigned i = 0; i < 24; i++) {
 		for (unsigned k = 0; k < WAYS; k++) {
-			ck_assert_int_eq(
-			    reader_get(&w[k], i + k, 0, 0, &v,
-				       clock_steady() + 60 * SECOND),
-			    0);
+			ck_assert_int_eq(pool_get(&w[k], i + k, 0, 0, &v,
+						  clock_steady() + 60 * SECOND),
+					 0);
 			view_is(&v, i + k);
-			reader_put(reader, &v);
+			pool_put(reader, &v);
 		}
 	}
 	for (unsigned i = 0; i < WAYS; i++)
-		reader_cursor_end(&w[i]);
+		pool_position_end(&w[i]);
 	reader_done();
 }
 END_TEST
@@ -158,25 +158,25 @@ END_TEST
 /* What was given stays as it is; then there is no buffer for more. */
 START_TEST(test_buffers_are_bounded)
 {
-	struct reader_view v[READER_LEAST], more;
+	struct pool_stretch v[POOL_LEAST], more;
 
 	make(20);
 	reader_opens(false, 1);
 	cursor.sequential = true;
-	for (unsigned i = 0; i < READER_LEAST; i++)
+	for (unsigned i = 0; i < POOL_LEAST; i++)
 		v[i] = get(i, 0, 0);
-	ck_assert_int_eq(reader_get(&cursor, READER_LEAST, 0, 0, &more,
-				    clock_steady() + SECOND / 20),
+	ck_assert_int_eq(pool_get(&cursor, POOL_LEAST, 0, 0, &more,
+				  clock_steady() + SECOND / 20),
 			 -ETIMEDOUT);
-	for (unsigned i = 0; i < READER_LEAST; i++)
+	for (unsigned i = 0; i < POOL_LEAST; i++)
 		view_is(&v[i], i);
-	reader_put(reader, &v[1]);
-	more = get(READER_LEAST, 0, 0);
-	view_is(&more, READER_LEAST);
-	reader_put(reader, &more);
+	pool_put(reader, &v[1]);
+	more = get(POOL_LEAST, 0, 0);
+	view_is(&more, POOL_LEAST);
+	pool_put(reader, &more);
 	view_is(&v[0], 0);
-	for (unsigned i = 0; i < READER_LEAST; i++)
-		reader_put(reader, &v[i]);
+	for (unsigned i = 0; i < POOL_LEAST; i++)
+		pool_put(reader, &v[i]);
 	reader_done();
 }
 END_TEST
@@ -184,8 +184,8 @@ END_TEST
 /* Who does not wait is told when there is news. */
 START_TEST(test_told)
 {
-	struct reader_args a = { .memory = 1 };
-	struct reader_view v;
+	struct pool_reader_args a = { .memory = 1 };
+	struct pool_stretch v;
 	uint64_t times;
 	unsigned waits = 0;
 	int err;
@@ -193,10 +193,10 @@ START_TEST(test_told)
 	make(9);
 	opened(&m, &rec);
 	a.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-	ck_assert_int_eq(reader_open(&reader, rec, &a), 0);
-	reader_cursor_begin(&cursor, reader, -1);
+	ck_assert_int_eq(pool_reader_open(&reader, rec, &a), 0);
+	pool_position_begin(&cursor, reader, -1);
 	for (unsigned i = 0; i < 9; i++) {
-		while ((err = reader_get(&cursor, i, 0, 0, &v, 0)) ==
+		while ((err = pool_get(&cursor, i, 0, 0, &v, 0)) ==
 		       -ETIMEDOUT) {
 			ck_assert_int_eq(read(a.timer, &times, sizeof times),
 					 sizeof times);
@@ -204,7 +204,7 @@ START_TEST(test_told)
 		}
 		ck_assert_int_eq(err, 0);
 		view_is(&v, i);
-		reader_put(reader, &v);
+		pool_put(reader, &v);
 	}
 	ck_assert_uint_gt(waits, 0);
 	close(a.timer);
@@ -228,7 +228,7 @@ flip(unsigned disk, const char *file, off_t at)
 /* A chunk that is gone, one that is short, none at all on a disk. */
 START_TEST(test_damage)
 {
-	struct reader_view v;
+	struct pool_stretch v;
 
 	make(9);
 	ck_assert_int_eq(unlink(made_path(&m, 0, MADE_NAME ".00000003")), 0);
@@ -248,14 +248,14 @@ START_TEST(test_damage)
 			ck_assert_uint_eq(v.bytes, i == 4 ? 1000 : MADE_BLOCK);
 			view_is(&v, i);
 		}
-		reader_put(reader, &v);
+		pool_put(reader, &v);
 		if (i != 4)
 			continue;
 		v = get(i, 1000, 0);
 		ck_assert_int_eq(v.err, -ENODATA);
 		ck_assert_uint_eq(v.bytes, MADE_BLOCK - 1000);
 		ck_assert_ptr_null(v.data);
-		reader_put(reader, &v);
+		pool_put(reader, &v);
 	}
 	reader_done();
 }
@@ -264,7 +264,7 @@ END_TEST
 /* Of a flipped byte its quantum is bad, and nothing else. */
 START_TEST(test_flipped)
 {
-	struct reader_view v;
+	struct pool_stretch v;
 
 	m.quantum = 512;
 	make(6);
@@ -274,16 +274,16 @@ START_TEST(test_flipped)
 		v = get(i, 0, 0);
 		ck_assert_uint_eq(v.bytes, i == 4 ? 1024 : MADE_BLOCK);
 		view_is(&v, i);
-		reader_put(reader, &v);
+		pool_put(reader, &v);
 	}
 	v = get(4, 1024, 0);
 	ck_assert_int_eq(v.err, -EBADMSG);
 	ck_assert_uint_eq(v.bytes, 512);
-	reader_put(reader, &v);
+	pool_put(reader, &v);
 	v = get(4, 1536, 0);
 	ck_assert_uint_eq(v.bytes, MADE_BLOCK - 1536);
 	view_is(&v, 4);
-	reader_put(reader, &v);
+	pool_put(reader, &v);
 	reader_done();
 }
 END_TEST
@@ -291,7 +291,7 @@ END_TEST
 /* Without sums of quanta there is that of the block. */
 START_TEST(test_flipped_without_sums)
 {
-	struct reader_view v;
+	struct pool_stretch v;
 
 	m.quantum = 512;
 	make(6);
@@ -304,7 +304,7 @@ START_TEST(test_flipped_without_sums)
 		v = get(i, 0, 0);
 		ck_assert_int_eq(v.err, i == 4 ? -EBADMSG : 0);
 		ck_assert_uint_eq(v.bytes, MADE_BLOCK);
-		reader_put(reader, &v);
+		pool_put(reader, &v);
 	}
 	reader_done();
 }
@@ -313,7 +313,7 @@ END_TEST
 /* Who does not ask for checks gets it as it is. */
 START_TEST(test_flipped_unasked)
 {
-	struct reader_view v;
+	struct pool_stretch v;
 
 	m.quantum = 512;
 	make(6);
@@ -322,7 +322,7 @@ START_TEST(test_flipped_unasked)
 	v = get(4, 0, 0);
 	ck_assert_int_eq(v.err, 0);
 	ck_assert_uint_eq(v.bytes, MADE_BLOCK);
-	reader_put(reader, &v);
+	pool_put(reader, &v);
 	reader_done();
 }
 END_TEST
@@ -330,24 +330,24 @@ END_TEST
 /* Closed in the midst of it, as often as not with requests in flight. */
 START_TEST(test_closed_early)
 {
-	struct reader_view v;
+	struct pool_stretch v;
 
 	make(30);
 	for (unsigned i = 0; i < 30; i++) {
-		const struct reader_args a = { .memory = 64 << 20 };
+		const struct pool_reader_args a = { .memory = 64 << 20 };
 
 		opened(&m, &rec);
-		ck_assert_int_eq(reader_open(&reader, rec, &a), 0);
-		reader_cursor_begin(&cursor, reader, -1);
+		ck_assert_int_eq(pool_reader_open(&reader, rec, &a), 0);
+		pool_position_begin(&cursor, reader, -1);
 		cursor.sequential = true;
 		if (i % 3)
-			reader_get(&cursor, i, 0, 0, &v, 0);
+			pool_get(&cursor, i, 0, 0, &v, 0);
 		else
 			v = get(i, 0, 0);
 		if (i % 3 == 0)
-			reader_put(reader, &v);
-		reader_cursor_end(&cursor);
-		reader_close(reader);
+			pool_put(reader, &v);
+		pool_position_end(&cursor);
+		pool_reader_close(reader);
 		recording_close(rec);
 	}
 	made_finish(&m);
@@ -360,13 +360,13 @@ static void
 half(uint64_t number, uint64_t at)
 {
 	enum { STEP = 512 };
-	struct reader_view v;
+	struct pool_stretch v;
 
 	for (uint64_t end = at + MADE_BLOCK / 2; at < end; at += STEP) {
 		v = get(number, at, STEP);
 		ck_assert_uint_eq(v.bytes, STEP);
 		view_is(&v, number);
-		reader_put(reader, &v);
+		pool_put(reader, &v);
 	}
 }
 
@@ -375,27 +375,27 @@ half(uint64_t number, uint64_t at)
 START_TEST(test_told_how_far)
 {
 	enum { BLOCKS = 40 };
-	struct reader_facts facts;
-	struct reader_view v;
+	struct pool_reader_facts facts;
+	struct pool_stretch v;
 
 	make(BLOCKS);
 	reader_opens(false, 1);
 	cursor.managed = true;
 	cursor.sub = 0;
 	half(0, 0);
-	reader_cursor_set_ahead(&cursor, 1 << 30);
+	pool_position_set_ahead(&cursor, 1 << 30);
 	for (unsigned i = 1; i < BLOCKS; i++) {
 		half(i, 0);
 		half(i - 1, MADE_BLOCK / 2);
 	}
-	reader_facts(reader, &facts);
+	pool_reader_facts(reader, &facts);
 	ck_assert_uint_le(facts.bytes, BLOCKS * MADE_BLOCK);
 	/* Who jumps gets what he asks for, in pages. */
-	reader_cursor_set_ahead(&cursor, 0);
+	pool_position_set_ahead(&cursor, 0);
 	v = get(3, 100, 50);
 	view_is(&v, 3);
-	reader_put(reader, &v);
-	reader_facts(reader, &facts);
+	pool_put(reader, &v);
+	pool_reader_facts(reader, &facts);
 	ck_assert_uint_le(facts.bytes, (BLOCKS + 1) * MADE_BLOCK);
 	reader_done();
 }
@@ -407,12 +407,12 @@ static atomic_uint wrong;
 
 struct one {
 	pthread_t thread;
-	struct reader_cursor *cursor;
+	struct pool_position *cursor;
 	struct dice dice;
 };
 
 static bool
-is_sent(const struct reader_view *v, uint64_t number)
+is_sent(const struct pool_stretch *v, uint64_t number)
 {
 	uint8_t frame[MADE_PAYLOAD];
 
@@ -433,22 +433,21 @@ static void *
 read_some(void *arg)
 {
 	struct one *o = arg;
-	struct reader_view v;
+	struct pool_stretch v;
 
 	for (unsigned i = 0; i < TURNS; i++) {
 		uint64_t number = dice_chance(&o->dice, 30)
 				      ? dice_roll(&o->dice, MANY)
 				      : i % MANY;
 
-		if (reader_get(o->cursor, number,
-			       dice_roll(&o->dice, MADE_BLOCK),
-			       1 + dice_roll(&o->dice, MADE_BLOCK), &v,
-			       clock_steady() + 60 * SECOND)) {
+		if (pool_get(o->cursor, number, dice_roll(&o->dice, MADE_BLOCK),
+			     1 + dice_roll(&o->dice, MADE_BLOCK), &v,
+			     clock_steady() + 60 * SECOND)) {
 			wrong++;
 			continue;
 		}
 		wrong += !is_sent(&v, number);
-		reader_put(o->cursor->reader, &v);
+		pool_put(o->cursor->reader, &v);
 	}
 	return NULL;
 }
@@ -458,20 +457,20 @@ read_some(void *arg)
 START_TEST(test_threads)
 {
 	enum { READERS = 3, WAYS = 2 };
-	struct reader_pool_args a = { .disks = MADE_DISKS, .memory = 1 };
-	const struct reader_args args = { 0 };
-	struct reader_args shared = args;
-	struct reader_cursor w[READERS][WAYS];
-	struct reader *r[READERS];
+	struct pool_args a = { .disks = MADE_DISKS, .memory = 1 };
+	const struct pool_reader_args args = { 0 };
+	struct pool_reader_args shared = args;
+	struct pool_position w[READERS][WAYS];
+	struct pool_reader *r[READERS];
 	struct one one[THREADS];
 
 	make(MANY);
 	opened(&m, &rec);
-	ck_assert_int_eq(reader_pool_make(&shared.pool, &a), 0);
+	ck_assert_int_eq(pool_make(&shared.pool, &a), 0);
 	for (unsigned i = 0; i < READERS; i++) {
-		ck_assert_int_eq(reader_open(&r[i], rec, &shared), 0);
+		ck_assert_int_eq(pool_reader_open(&r[i], rec, &shared), 0);
 		for (unsigned k = 0; k < WAYS; k++)
-			reader_cursor_begin(&w[i][k], r[i], 0);
+			pool_position_begin(&w[i][k], r[i], 0);
 	}
 	for (unsigned i = 0; i < THREADS; i++) {
 		one[i].cursor = &w[i % READERS][i / READERS % WAYS];
@@ -483,10 +482,10 @@ START_TEST(test_threads)
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(one[i].thread, NULL);
 	for (unsigned i = 0; i < READERS * WAYS; i++)
-		reader_cursor_end(&w[i / WAYS][i % WAYS]);
+		pool_position_end(&w[i / WAYS][i % WAYS]);
 	for (unsigned i = 0; i < READERS; i++)
-		reader_close(r[i]);
-	reader_pool_leave(shared.pool);
+		pool_reader_close(r[i]);
+	pool_leave(shared.pool);
 	ck_assert_uint_eq(atomic_load(&wrong), 0);
 	done(&m, rec);
 }

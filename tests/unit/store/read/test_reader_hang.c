@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
-#include "store/read/reader.h"
+#include "store/read/pool.h"
 #include "lib/made_read.h"
 #include "lib/hang_fs.h"
 #include "lib/suite.h"
@@ -19,13 +19,13 @@ static struct fault fault;
 enum { BLOCKS = 60 };
 
 static struct hang_fs fs;
-static struct reader *reader;
-static struct reader_cursor cursor;
+static struct pool_reader *reader;
+static struct pool_position cursor;
 static char under[256], path[256];
 
 /* As made_begin() made it, but seen through the file system. */
 static void
-begin(const struct reader_args *a)
+begin(const struct pool_reader_args *a)
 {
 	made_begin(&m);
 	made_blocks(&m, BLOCKS);
@@ -39,8 +39,8 @@ begin(const struct reader_args *a)
 	m.disks.disk[1].fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(m.disks.disk[1].fd, 0);
 	opened(&m, &rec);
-	ck_assert_int_eq(reader_open(&reader, rec, a), 0);
-	reader_cursor_begin(&cursor, reader, -1);
+	ck_assert_int_eq(pool_reader_open(&reader, rec, a), 0);
+	pool_position_begin(&cursor, reader, -1);
 	cursor.sequential = true;
 }
 
@@ -55,13 +55,13 @@ finish(void)
 }
 
 static int
-get(uint64_t number, struct reader_view *v)
+get(uint64_t number, struct pool_stretch *v)
 {
-	return reader_get(&cursor, number, 0, 0, v, INT64_MAX);
+	return pool_get(&cursor, number, 0, 0, v, INT64_MAX);
 }
 
 static void
-view_is(const struct reader_view *v, uint64_t number)
+view_is(const struct pool_stretch *v, uint64_t number)
 {
 	uint8_t frame[MADE_PAYLOAD];
 
@@ -76,16 +76,17 @@ view_is(const struct reader_view *v, uint64_t number)
 
 START_TEST(test_hangs_and_answers)
 {
-	const struct reader_args a = { .memory = 1, .patience = SECOND / 5 };
-	struct reader_facts facts;
-	struct reader_view v;
+	const struct pool_reader_args a = { .memory = 1,
+					    .patience = SECOND / 5 };
+	struct pool_reader_facts facts;
+	struct pool_stretch v;
 	unsigned hung = 0;
 
 	begin(&a);
 	for (unsigned i = 0; i < 10; i++) {
 		ck_assert_int_eq(get(i, &v), 0);
 		view_is(&v, i);
-		reader_put(reader, &v);
+		pool_put(reader, &v);
 	}
 	atomic_store(&fs.told->hang, true);
 	for (unsigned i = 10; i < 40; i++) {
@@ -99,10 +100,10 @@ START_TEST(test_hangs_and_answers)
 			hung++;
 		else
 			view_is(&v, i);
-		reader_put(reader, &v);
+		pool_put(reader, &v);
 	}
 	ck_assert_uint_ge(hung, 7);
-	reader_facts(reader, &facts);
+	pool_reader_facts(reader, &facts);
 	ck_assert_uint_eq(facts.hang, 1);
 	/* Nor does anybody else wait for it. */
 	ck_assert_int_eq(recording_refresh(rec), 0);
@@ -111,15 +112,15 @@ START_TEST(test_hangs_and_answers)
 	atomic_store(&fs.told->hang, false);
 	do {
 		usleep(1000);
-		reader_facts(reader, &facts);
+		pool_reader_facts(reader, &facts);
 	} while (facts.hang);
 	for (unsigned i = 40; i < BLOCKS; i++) {
 		ck_assert_int_eq(get(i, &v), 0);
 		view_is(&v, i);
-		reader_put(reader, &v);
+		pool_put(reader, &v);
 	}
-	reader_cursor_end(&cursor);
-	reader_close(reader);
+	pool_position_end(&cursor);
+	pool_reader_close(reader);
 	finish();
 }
 END_TEST
@@ -128,17 +129,17 @@ END_TEST
  * was left behind goes. */
 START_TEST(test_closed_while_it_hangs)
 {
-	const struct reader_args a = { .patience = SECOND / 5 };
-	struct reader_view v;
+	const struct pool_reader_args a = { .patience = SECOND / 5 };
+	struct pool_stretch v;
 
 	begin(&a);
 	atomic_store(&fs.told->hang, true);
 	ck_assert_int_eq(get(0, &v), 0);
-	reader_put(reader, &v);
+	pool_put(reader, &v);
 	while (!atomic_load(&fs.told->held))
 		usleep(1000);
-	reader_cursor_end(&cursor);
-	reader_close(reader);
+	pool_position_end(&cursor);
+	pool_reader_close(reader);
 	recording_close(rec);
 	ck_assert_uint_gt(atomic_load(&fs.told->held), 0);
 	atomic_store(&fs.told->hang, false);
@@ -152,8 +153,8 @@ END_TEST
 
 START_TEST(test_errors)
 {
-	const struct reader_args a = { .memory = 1 };
-	struct reader_view v;
+	const struct pool_reader_args a = { .memory = 1 };
+	struct pool_stretch v;
 
 	begin(&a);
 	atomic_store(&fs.told->fail_to, UINT64_MAX);
@@ -164,10 +165,10 @@ START_TEST(test_errors)
 		else
 			view_is(&v, i);
 		ck_assert_uint_eq(v.bytes, MADE_BLOCK);
-		reader_put(reader, &v);
+		pool_put(reader, &v);
 	}
-	reader_cursor_end(&cursor);
-	reader_close(reader);
+	pool_position_end(&cursor);
+	pool_reader_close(reader);
 	finish();
 }
 END_TEST

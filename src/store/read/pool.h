@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_STORE_READ_READER_H
-#define SPATE_STORE_READ_READER_H
+#ifndef SPATE_STORE_READ_POOL_H
+#define SPATE_STORE_READ_POOL_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,88 +12,88 @@
  * together can.  It reads ahead, past the page cache if the disk allows that,
  * into buffers allocated once.  A block is read in pieces, one buffer each.
  *
- * A cursor is one sequence of reads.  A cursor marked `sequential` reads ahead
- * into every free buffer.  Any other starts without read-ahead: each request
- * that continues the last one doubles it, a jump resets it to nothing.
+ * A position is where one sequence of reads has come to, with its read-ahead.
+ * A position marked `sequential` reads ahead into every free buffer.  Any other
+ * starts without read-ahead: each request that continues the last one doubles
+ * it, a jump resets it to nothing.
  *
  * A disk that does not answer is waited for no longer than `patience`.  Then
  * all its data is -ETIMEDOUT until it answers; other disks' data is given as
  * before.  Closing never waits for a disk: memory that its thread needs is
  * freed by that thread.
  *
- * Any number of threads may get and put, also on one cursor.  They look at the
- * recording under the pool's lock, which reader_exchange() takes too.  A caller
- * that refreshes the recording itself makes sure that no other call is running.
+ * Any number of threads may get and put, also at one position.  They look at
+ * the recording under the pool's lock, which pool_reader_exchange() takes too.
+ * A caller that refreshes the recording itself makes sure that no other call is
+ * running.
  *
  * Readers may share a pool of buffers and disk threads; a reader without one
- * gets its own.  In a shared pool all cursors that read ahead may use equally
+ * gets its own.  In a shared pool all positions that read ahead may use equally
  * many buffers.  Calls that wait for a buffer are served in order of arrival,
  * so none starves.
  */
-struct reader;
-struct reader_pool;
-struct reader_piece;
+struct pool_reader;
+struct pool;
+struct pool_piece;
 
 enum {
-	READER_REQUEST = 2 << 20, /* bytes of one request to a disk */
-	READER_DEPTH = 4,	  /* requests in flight on each disk */
-	READER_LEAST = 4,	  /* least number of pieces in a pool */
+	POOL_REQUEST = 2 << 20, /* bytes of one request to a disk */
+	POOL_DEPTH = 4,		/* requests in flight on each disk */
+	POOL_LEAST = 4,		/* least number of pieces in a pool */
 };
 
-struct reader_pool_args {
+struct pool_args {
 	unsigned disks; /* number of disks; the same for each recording read
 			   through this pool */
 	uint64_t memory, piece;
 	uint32_t head;
-	int64_t patience; /* all as in struct reader_args */
+	int64_t patience; /* all as in struct pool_reader_args */
 };
 
-struct reader_args {
-	struct reader_pool *pool; /* shared pool, whose own memory, piece, head
+struct pool_reader_args {
+	struct pool *pool; /* shared pool, whose own memory, piece, head
 				     and patience apply; NULL: make one for
 				     this reader */
-	uint64_t memory;  /* bytes of buffers, at least READER_LEAST pieces; 0:
+	uint64_t memory;   /* bytes of buffers, at least POOL_LEAST pieces; 0:
 			     64 MiB */
-	uint64_t piece;	  /* bytes; a piece may be a whole block.  Rounded up
+	uint64_t piece;	   /* bytes; a piece may be a whole block.  Rounded up
 			     to requests; 0: one request */
-	uint32_t head;	  /* bytes before each piece that the caller may
+	uint32_t head;	   /* bytes before each piece that the caller may
 			     write */
-	bool verify;	  /* check checksums: wrong data is -EBADMSG */
-	int64_t patience; /* ns; 0: ten seconds */
-	int timer;	  /* a timerfd of the caller, on CLOCK_MONOTONIC, which
-			     expires when reader_get() may be tried again after
+	bool verify;	   /* check checksums: wrong data is -EBADMSG */
+	int64_t patience;  /* ns; 0: ten seconds */
+	int timer;	   /* a timerfd of the caller, on CLOCK_MONOTONIC, which
+			     expires when pool_get() may be tried again after
 			     -ETIMEDOUT; 0: none */
 };
 
 /* Makes a pool for readers to share.  Returns 0 or -errno. */
-int reader_pool_make(struct reader_pool **pool,
-		     const struct reader_pool_args *args);
+int pool_make(struct pool **pool, const struct pool_args *args);
 /* Stops the pool's threads and frees it.  All its readers are closed before. */
-void reader_pool_leave(struct reader_pool *pool);
+void pool_leave(struct pool *pool);
 /* Returns the bytes of buffers that hold data, and the number of disks that do
  * not answer. */
-void reader_pool_facts(struct reader_pool *pool, uint64_t *bytes,
-		       unsigned *hang);
+void pool_facts(struct pool *pool, uint64_t *bytes, unsigned *hang);
 
 /* True if a disk does not answer. */
-bool reader_pool_hangs(struct reader_pool *pool, unsigned disk);
+bool pool_hangs(struct pool *pool, unsigned disk);
 
 /* Opens a reader.  Returns 0 or -errno.  The recording must be closed after the
  * reader, and may be refreshed in between. */
-int reader_open(struct reader **reader, struct recording *rec,
-		const struct reader_args *args);
-void reader_close(struct reader *r); /* NULL is allowed */
+int pool_reader_open(struct pool_reader **reader, struct recording *rec,
+		     const struct pool_reader_args *args);
+void pool_reader_close(struct pool_reader *r); /* NULL is allowed */
 
-struct reader_cursor {
-	struct reader *reader;
+struct pool_position {
+	struct pool_reader *reader;
 	int sub;	 /* substream to read ahead in; -1: all */
 	uint64_t end;	 /* first block number not to read ahead; UINT64_MAX:
 			 none */
 	bool sequential; /* the caller reads from beginning to end */
-	bool managed;	 /* reader_cursor_set_ahead() sets the read-ahead */
+	bool managed;	 /* pool_position_set_ahead() sets the read-ahead */
 
 	/* Owned by the reader, under its lock. */
-	struct reader_cursor *next;    /* reader_pool::cursors */
+	struct pool_position *next;    /* pool::positions */
 	uint64_t number, at;	       /* place behind what was read last */
 	uint64_t next_number, next_at; /* next place to read ahead */
 	unsigned window, ahead;	       /* pieces: allowed ahead, and read
@@ -101,24 +101,24 @@ struct reader_cursor {
 	int64_t used;		       /* steady ns of the last read */
 };
 
-/* Begins a cursor over a substream (-1: all).  The caller owns it. */
-void reader_cursor_begin(struct reader_cursor *cursor, struct reader *r,
+/* Begins a position over a substream (-1: all).  The caller owns it. */
+void pool_position_begin(struct pool_position *position, struct pool_reader *r,
 			 int sub);
-/* Drops what was read ahead.  The caller has put all views of this cursor. */
-void reader_cursor_end(struct reader_cursor *cursor);
-/* Sets the read-ahead of a `managed` cursor to this many bytes, buffers
+/* Drops what was read ahead.  The caller has put all views of this position. */
+void pool_position_end(struct pool_position *position);
+/* Sets the read-ahead of a `managed` position to this many bytes, buffers
  * permitting.  0: the caller jumped; what was read ahead is dropped. */
-void reader_cursor_set_ahead(struct reader_cursor *cursor, uint64_t bytes);
+void pool_position_set_ahead(struct pool_position *position, uint64_t bytes);
 
-/* A stretch of a block, lent to the caller until reader_put().  It is good as a
+/* A stretch of a block, lent to the caller until pool_put().  It is good as a
  * whole or bad as a whole. */
-struct reader_view {
+struct pool_stretch {
 	const uint8_t *data; /* NULL if err */
 	uint64_t at, bytes;  /* position and length in the block's data */
 	int err; /* 0; -ENOENT: no such chunk; -ENODATA: the chunk ends before
 		    this; -EIO or another error of the disk; -EBADMSG: wrong
 		    checksum; -ETIMEDOUT: the disk does not answer */
-	struct reader_piece *piece;
+	struct pool_piece *piece;
 };
 
 /*
@@ -128,26 +128,26 @@ struct reader_view {
  * (steady ns; 0: not at all).
  *
  * Returns 0; -ETIMEDOUT: not there yet; -ENODATA: the block has no data from
- * `at` on.  The stretch is the caller's until reader_put().  If it begins a
+ * `at` on.  The stretch is the caller's until pool_put().  If it begins a
  * piece, the caller may write the `head` bytes before it.
  */
-int reader_get(struct reader_cursor *cursor, uint64_t number, uint64_t at,
-	       uint64_t bytes, struct reader_view *v, int64_t until);
+int pool_get(struct pool_position *position, uint64_t number, uint64_t at,
+	     uint64_t bytes, struct pool_stretch *v, int64_t until);
 
 /* Gives a stretch back; its data must not be used any more. */
-void reader_put(struct reader *r, struct reader_view *v);
+void pool_put(struct pool_reader *r, struct pool_stretch *v);
 
 /* Marks disks that hang, so that the next refresh of the recording leaves them
  * out. */
-void reader_watch(struct reader *r);
+void pool_reader_watch(struct pool_reader *r);
 /* Exchanges the contents of the reader's recording and of `fresh`, the same
  * recording refreshed later.  No other thread uses `fresh` meanwhile. */
-void reader_exchange(struct reader *r, struct recording *fresh);
+void pool_reader_exchange(struct pool_reader *r, struct recording *fresh);
 
-struct reader_facts {
+struct pool_reader_facts {
 	uint64_t bytes; /* requested from disks since it was opened */
 	unsigned hang;	/* disks that do not answer */
 };
-void reader_facts(struct reader *r, struct reader_facts *f);
+void pool_reader_facts(struct pool_reader *r, struct pool_reader_facts *f);
 
 #endif

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_STORE_READ_READER_PRIV_H
-#define SPATE_STORE_READ_READER_PRIV_H
+#ifndef SPATE_STORE_READ_POOL_PRIV_H
+#define SPATE_STORE_READ_POOL_PRIV_H
 
 #include <pthread.h>
 
-#include "store/read/reader.h"
+#include "store/read/pool.h"
 #include "store/recording/recording_priv.h"
 #include "store/disk/file.h"
 #include "store/record/sums.h"
 
 /*
- * Declarations shared by the files of a reader.
+ * Declarations shared by the files of a pool.
  *
- *   reader.c       the pool, its readers, pieces in buffers, what to read
- *                  ahead, and reader_get()
- *   reader_disk.c  a disk's queues and threads; the files of blocks, checksums
- *   reader_ring.c  ... those threads with io_uring
+ *   pool.c       the pool, its readers, pieces in buffers, what to read
+ *                  ahead, and pool_get()
+ *   pool_disk.c  a disk's queues and threads; the files of blocks, checksums
+ *   pool_ring.c  ... those threads with io_uring
  *
  * Only callers look at recordings, each at its own.  A disk's threads see
  * requests, each for a part of its piece's buffer, and chunks.
  *
- *            reader_get                        a thread takes it
- *   piece  ------------> request in reader_disk::now ----------> in flight
- *     ^                     or reader_disk::soon                     |
+ *            pool_get                        a thread takes it
+ *   piece  ------------> request in pool_disk::now ----------> in flight
+ *     ^                     or pool_disk::soon                     |
  *     +------- view <---------- piece::left is 0 <-------------------+
  *
  * One lock covers the whole pool, because a call that lacks a buffer may take
@@ -30,29 +30,29 @@
  * few times for each piece of 2 MiB, not for each packet.
  */
 enum {
-	READER_PAGE = 4096, /* alignment for O_DIRECT: offset, length, memory */
-	READER_BADS = 16,
-	READER_BUCKETS = 64,
-	READER_THREADS = 4,   /* per disk, without io_uring */
-	READER_EASED = 2,     /* requests in flight on a disk that is being
+	POOL_PAGE = 4096, /* alignment for O_DIRECT: offset, length, memory */
+	POOL_BADS = 16,
+	POOL_BUCKETS = 64,
+	POOL_THREADS = 4,   /* per disk, without io_uring */
+	POOL_EASED = 2,	    /* requests in flight on a disk that is being
 				 written */
-	READER_STEP = 65536,  /* bytes per read around a bad sector */
-	READER_FAILS = 4,     /* failed steps in a request before the rest is
+	POOL_STEP = 65536,  /* bytes per read around a bad sector */
+	POOL_FAILS = 4,	    /* failed steps in a request before the rest is
 				 given up */
-	READER_ALIGN = 65536, /* alignment of a piece read after a jump */
-	READER_SPARE = 128,   /* chunks kept open without a user, in a shared
+	POOL_ALIGN = 65536, /* alignment of a piece read after a jump */
+	POOL_SPARE = 128,   /* chunks kept open without a user, in a shared
 				 pool */
 };
 
-struct reader_bad {
+struct pool_bad {
 	uint64_t at, bytes; /* position and length in the block's data */
 	int err;
 };
 
 /* The file of a block, opened.  Members above the line do not change. */
-struct reader_chunk {
-	struct reader_chunk *next; /* reader::chunk */
-	unsigned users;		   /* pieces that use it; under the pool's
+struct pool_chunk {
+	struct pool_chunk *next; /* pool_reader::chunk */
+	unsigned users;		 /* pieces that use it; under the pool's
 				      lock */
 	int disk;
 	struct index_record record;
@@ -75,9 +75,9 @@ struct reader_chunk {
 };
 
 /* A read of some bytes of a file into a part of a buffer. */
-struct reader_request {
-	struct reader_request *next; /* reader_disk::now, reader_disk::soon */
-	struct reader_piece *piece;
+struct pool_request {
+	struct pool_request *next; /* pool_disk::now, pool_disk::soon */
+	struct pool_piece *piece;
 	uint64_t offset;     /* offset in the file; of strided data: in the
 				data */
 	uint32_t bytes;	     /* whole pages, except of strided data */
@@ -86,20 +86,20 @@ struct reader_request {
 	uint8_t *to;
 };
 
-struct reader_piece {
-	struct reader_piece *next; /* next in its bucket, or
-				      reader_pool::free */
-	struct reader *reader;	   /* owner; NULL: free */
-	struct reader_disk *disk;
-	struct reader_chunk *chunk;
+struct pool_piece {
+	struct pool_piece *next;    /* next in its bucket, or
+				      pool::free */
+	struct pool_reader *reader; /* owner; NULL: free */
+	struct pool_disk *disk;
+	struct pool_chunk *chunk;
 	uint64_t number, at, bytes; /* block number; position and length in its
 				       data */
 	uint8_t *buffer, *data;
-	struct reader_request *request; /* array, long enough for a whole
+	struct pool_request *request; /* array, long enough for a whole
 					   piece */
 	unsigned requests;
 	/* ---- under the lock */
-	struct reader_cursor *ahead; /* cursor that read it ahead and has not
+	struct pool_position *ahead; /* position that read it ahead and has not
 				     reached it yet */
 	unsigned unread;	     /* requests not read yet */
 	unsigned left;		     /* requests not read and checked yet */
@@ -107,23 +107,23 @@ struct reader_piece {
 	bool now;		     /* a caller waits for it */
 	bool known;		     /* listed in its bucket */
 	uint64_t given;	 /* bytes given to callers, repeats included */
-	uint64_t used;	 /* value of reader_pool::turn at its last
+	uint64_t used;	 /* value of pool::turn at its last
 				     use */
 	int64_t used_at; /* steady ns */
-	struct reader_bad bad[READER_BADS];
+	struct pool_bad bad[POOL_BADS];
 	unsigned bads;
 };
 
-struct reader_queue {
-	struct reader_request *first, **tail;
+struct pool_queue {
+	struct pool_request *first, **tail;
 };
 
 /* A disk: its queues and threads. */
-struct reader_disk {
-	struct reader_pool *pool;
+struct pool_disk {
+	struct pool *pool;
 	pthread_cond_t work;
 	/* ---- under the lock */
-	struct reader_queue now, soon;
+	struct pool_queue now, soon;
 	unsigned threads;
 	unsigned in_flight; /* requests taken by threads */
 	unsigned depth;	    /* most requests that threads may have taken */
@@ -135,7 +135,7 @@ struct reader_disk {
 };
 
 /* A recording's folder on a disk. */
-struct reader_part {
+struct pool_part {
 	int dir; /* own descriptor, to open chunks from; -1: no folder, or not
 		    needed yet */
 	/* ---- under sums_lock */
@@ -144,19 +144,19 @@ struct reader_part {
 	int64_t sums_bytes; /* size of the .sums file when it was read */
 };
 
-struct reader_call;
+struct pool_call;
 
-struct reader_pool {
+struct pool {
 	bool shared;
 	bool ring; /* threads may use io_uring */
 	uint64_t piece_bytes, request_bytes, head, stride;
 	int64_t patience;
 	uint8_t *memory;
 	uint64_t memory_bytes;
-	struct reader_piece *piece;
+	struct pool_piece *piece;
 	unsigned pieces;
-	struct reader_request *request;
-	struct reader_disk *disk; /* one per disk */
+	struct pool_request *request;
+	struct pool_disk *disk; /* one per disk */
 	unsigned disks;
 	pthread_mutex_t lock;
 	pthread_cond_t ended; /* signalled when a thread ended */
@@ -166,113 +166,109 @@ struct reader_pool {
 	unsigned threads;
 	bool stop;
 	uint64_t turn;
-	struct reader_piece *free;
-	unsigned used;		       /* pieces that are not free */
-	unsigned spare;		       /* open chunks that no piece uses */
-	struct reader_cursor *cursors; /* list of all cursors */
-	unsigned share;		  /* pieces that each cursor may read ahead */
-	int64_t shared_at;	  /* steady ns when `share` was computed */
-	struct reader_call *call; /* calls that lack a buffer, oldest first */
+	struct pool_piece *free;
+	unsigned used;			 /* pieces that are not free */
+	unsigned spare;			 /* open chunks that no piece uses */
+	struct pool_position *positions; /* list of all positions */
+	unsigned share;		/* pieces that each position may read ahead */
+	int64_t shared_at;	/* steady ns when `share` was computed */
+	struct pool_call *call; /* calls that lack a buffer, oldest first */
 };
 
-struct reader {
-	struct reader_pool *pool;
+struct pool_reader {
+	struct pool *pool;
 	struct recording *rec; /* used by callers only */
 	char name[LAYOUT_FILE];
 	bool verify;
-	int timer;		  /* duplicate of the caller's; 0: none */
-	struct reader_part *part; /* one per disk */
+	int timer;		/* duplicate of the caller's; 0: none */
+	struct pool_part *part; /* one per disk */
 	/* ---- under the lock */
 	unsigned refs; /* pieces, and the caller that opened it */
 	bool closed;
 	bool asked;	/* the caller waits for the timer */
 	uint64_t bytes; /* requested from disks */
-	struct reader_piece *bucket[READER_BUCKETS];
-	struct reader_chunk *chunk;
-	struct reader_call *waiting; /* calls that wait for pieces or buffers */
+	struct pool_piece *bucket[POOL_BUCKETS];
+	struct pool_chunk *chunk;
+	struct pool_call *waiting; /* calls that wait for pieces or buffers */
 };
 
-/* One call of reader_get(), on its caller's stack. */
-struct reader_call {
-	struct reader_cursor *cursor;
+/* One call of pool_get(), on its caller's stack. */
+struct pool_call {
+	struct pool_position *position;
 	const struct recording_block *b; /* looked up again after each wait */
 	uint64_t number, at, bytes;
 	bool jumped;
-	struct reader_view *v;
+	struct pool_stretch *v;
 	int64_t until; /* steady ns */
 
-	struct reader_call *next; /* reader_pool::call */
-	bool queued;		  /* listed in reader_pool::call */
-	struct reader_call *next_waiting;
-	const struct reader_piece *piece; /* piece that it waits for; NULL: a
+	struct pool_call *next; /* pool::call */
+	bool queued;		/* listed in pool::call */
+	struct pool_call *next_waiting;
+	const struct pool_piece *piece; /* piece that it waits for; NULL: a
 					     buffer */
 	pthread_cond_t news;
 };
 
 static inline uint64_t
-reader_down(uint64_t n, uint64_t to)
+pool_down(uint64_t n, uint64_t to)
 {
 	return n - n % to;
 }
 
 static inline uint64_t
-reader_up(uint64_t n, uint64_t to)
+pool_up(uint64_t n, uint64_t to)
 {
-	return reader_down(n + to - 1, to);
+	return pool_down(n + to - 1, to);
 }
 
 /* ---- pieces; under the lock ---------------------------------------------- */
 
 /* Makes a piece unfindable.  Its buffer is freed when the disk and its users
  * let go of it. */
-void reader_piece_drop(struct reader_piece *p);
-void reader_piece_bad(struct reader_piece *p, uint64_t at, uint64_t bytes,
-		      int err);
+void pool_piece_drop(struct pool_piece *p);
+void pool_piece_bad(struct pool_piece *p, uint64_t at, uint64_t bytes, int err);
 /* Returns 0 or the error at byte `at` of a piece; *end: where that changes. */
-int reader_piece_stretch(const struct reader_piece *p, uint64_t at,
-			 uint64_t *end);
+int pool_piece_stretch(const struct pool_piece *p, uint64_t at, uint64_t *end);
 /* Ends a request that was read and checked. */
-void reader_request_end(struct reader_request *q);
-
-/* ---- cursors; under the lock --------------------------------------------- */
+void pool_request_end(struct pool_request *q);
 
 /* ---- the pool; under the lock -------------------------------------------- */
 
 /* Drops a reference, and unlocks the pool.  The last one frees it. */
-void reader_pool_drop(struct reader_pool *pool);
+void pool_drop(struct pool *pool);
 
 /* ---- disks; under the lock ----------------------------------------------- */
 
 /* Starts a disk's threads.  Returns 0 or -errno. */
-int reader_disk_start(struct reader_disk *d);
-void reader_disk_ask(struct reader_disk *d, struct reader_request *q, bool now);
+int pool_disk_start(struct pool_disk *d);
+void pool_disk_ask(struct pool_disk *d, struct pool_request *q, bool now);
 /* Removes the requests of a piece from the disk's queues.  Returns how many
  * were removed; those that a thread has taken stay. */
-unsigned reader_disk_unask(struct reader_disk *d, const struct reader_piece *p);
+unsigned pool_disk_unask(struct pool_disk *d, const struct pool_piece *p);
 /* Returns the next request that a thread may begin, or NULL. */
-struct reader_request *reader_disk_take(struct reader_disk *d);
-bool reader_disk_waits(const struct reader_disk *d);
+struct pool_request *pool_disk_take(struct pool_disk *d);
+bool pool_disk_waits(const struct pool_disk *d);
 /* True if a disk does not answer.  Its waiting requests are dropped when that
  * is found first. */
-bool reader_disk_hangs(struct reader_disk *d, int64_t now);
+bool pool_disk_hangs(struct pool_disk *d, int64_t now);
 
 /* ---- disk threads, without the lock -------------------------------------- */
 
 /* Opens the file of a piece, unless it is open.  Returns a descriptor to read
  * whole pages from, or -1: only read_rest() can read it. */
-int reader_chunk_open(struct reader_piece *p);
+int pool_chunk_open(struct pool_piece *p);
 /* Serves a disk's requests by io_uring until the pool stops.  False: io_uring
  * cannot be used. */
-bool reader_ring_run(struct reader_disk *d);
-bool reader_ring_can(void);
-void reader_request_done(struct reader_request *q, int64_t got);
+bool pool_ring_run(struct pool_disk *d);
+bool pool_ring_can(void);
+void pool_request_done(struct pool_request *q, int64_t got);
 
 /* Gets the chunk of a block, with a reference; under the lock.  NULL: no
  * memory. */
-struct reader_chunk *reader_chunk_get(struct reader *r,
-				      const struct recording_block *b);
-void reader_chunk_put(struct reader *r, struct reader_chunk *c);
+struct pool_chunk *pool_chunk_get(struct pool_reader *r,
+				  const struct recording_block *b);
+void pool_chunk_put(struct pool_reader *r, struct pool_chunk *c);
 /* Closes the chunks that no piece uses. */
-void reader_chunk_close(struct reader *r);
+void pool_chunk_close(struct pool_reader *r);
 
 #endif

@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/ease.h"
-#include "store/read/reader_priv.h"
+#include "store/read/pool_priv.h"
 #include "store/recording/recording_priv.h"
 
 /* ---- checksums ----------------------------------------------------------- */
@@ -32,7 +32,7 @@
 
 /* Reads the .sums file if it has changed size: it grows while recording. */
 static void
-load(struct reader *r, struct reader_part *part)
+load(struct pool_reader *r, struct pool_part *part)
 {
 	char file[LAYOUT_FILE];
 	struct sums_list list;
@@ -53,7 +53,7 @@ load(struct reader *r, struct reader_part *part)
 }
 
 static void
-copy(struct reader_chunk *c, const struct sums *s)
+copy(struct pool_chunk *c, const struct sums *s)
 {
 	uint32_t *sum = malloc(s->count * sizeof *sum + 1);
 
@@ -67,7 +67,7 @@ copy(struct reader_chunk *c, const struct sums *s)
 }
 
 static bool
-is_usable(const struct reader *r, const struct reader_chunk *c,
+is_usable(const struct pool_reader *r, const struct pool_chunk *c,
 	  const struct sums *s)
 {
 	const struct index_record *k = &c->record;
@@ -80,10 +80,10 @@ is_usable(const struct reader *r, const struct reader_chunk *c,
 /* True if the checksum of the whole chunk is wrong.  A chunk that cannot be
  * read is not damaged; that error shows when the data is read. */
 static bool
-is_damaged(const struct reader_chunk *c)
+is_damaged(const struct pool_chunk *c)
 {
 	struct stride stride = { c->offset, c->prefix, c->payload };
-	uint8_t *buffer = malloc(READER_REQUEST);
+	uint8_t *buffer = malloc(POOL_REQUEST);
 	uint32_t crc = 0;
 	uint64_t at = 0;
 	ssize_t got = 1;
@@ -91,9 +91,9 @@ is_damaged(const struct reader_chunk *c)
 	while (buffer && at < c->record.bytes) {
 		uint64_t left = c->record.bytes - at;
 
-		got = stride_read(c->fd, &stride, buffer,
-				  left < READER_REQUEST ? left : READER_REQUEST,
-				  at);
+		got =
+		    stride_read(c->fd, &stride, buffer,
+				left < POOL_REQUEST ? left : POOL_REQUEST, at);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
@@ -107,9 +107,9 @@ is_damaged(const struct reader_chunk *c)
 
 /* Finds the checksums of a chunk. */
 static void
-find_sums(struct reader *r, struct reader_chunk *c)
+find_sums(struct pool_reader *r, struct pool_chunk *c)
 {
-	struct reader_part *part = &r->part[c->disk];
+	struct pool_part *part = &r->part[c->disk];
 	const struct sums *s;
 
 	pthread_mutex_lock(&part->sums_lock);
@@ -127,24 +127,24 @@ find_sums(struct reader *r, struct reader_chunk *c)
 
 /* True if all these bytes of the piece were read. */
 static bool
-is_whole(const struct reader_piece *p, uint64_t at, uint64_t bytes)
+is_whole(const struct pool_piece *p, uint64_t at, uint64_t bytes)
 {
 	uint64_t end;
 
-	return !reader_piece_stretch(p, at, &end) && end >= at + bytes;
+	return !pool_piece_stretch(p, at, &end) && end >= at + bytes;
 }
 
 /* Checks a piece whose requests have all been read. */
 static void
-check_sums(struct reader_piece *p)
+check_sums(struct pool_piece *p)
 {
-	const struct reader_chunk *c = p->chunk;
-	struct reader_pool *pool = p->disk->pool;
+	const struct pool_chunk *c = p->chunk;
+	struct pool *pool = p->disk->pool;
 	uint64_t at;
 
 	if (!c->sum)
 		return;
-	at = reader_up(p->at, c->quantum);
+	at = pool_up(p->at, c->quantum);
 	for (; at < p->at + p->bytes; at += c->quantum) {
 		uint64_t left = c->record.bytes - at;
 		uint64_t bytes = left < c->quantum ? left : c->quantum;
@@ -154,7 +154,7 @@ check_sums(struct reader_piece *p)
 			c->sum[at / c->quantum])
 			continue;
 		pthread_mutex_lock(&pool->lock);
-		reader_piece_bad(p, at, bytes, -EBADMSG);
+		pool_piece_bad(p, at, bytes, -EBADMSG);
 		pthread_mutex_unlock(&pool->lock);
 	}
 }
@@ -170,10 +170,10 @@ check_sums(struct reader_piece *p)
  * file that is mostly in the page cache already is read from there.
  */
 
-static struct reader_chunk *
-make(struct reader *r, const struct recording_block *b)
+static struct pool_chunk *
+make(struct pool_reader *r, const struct recording_block *b)
 {
-	struct reader_chunk *c = calloc(1, sizeof *c);
+	struct pool_chunk *c = calloc(1, sizeof *c);
 	struct recording_where where;
 
 	if (!c || recording_where(r->rec, b, &where)) {
@@ -192,10 +192,10 @@ make(struct reader *r, const struct recording_block *b)
 	return c;
 }
 
-struct reader_chunk *
-reader_chunk_get(struct reader *r, const struct recording_block *b)
+struct pool_chunk *
+pool_chunk_get(struct pool_reader *r, const struct recording_block *b)
 {
-	struct reader_chunk *c = r->chunk;
+	struct pool_chunk *c = r->chunk;
 
 	while (c &&
 	       (c->record.number != b->record.number || c->disk != b->disk))
@@ -214,9 +214,9 @@ reader_chunk_get(struct reader *r, const struct recording_block *b)
 }
 
 static void
-take_away(struct reader *r, struct reader_chunk *c)
+take_away(struct pool_reader *r, struct pool_chunk *c)
 {
-	struct reader_chunk **link = &r->chunk;
+	struct pool_chunk **link = &r->chunk;
 
 	while (*link != c)
 		link = &(*link)->next;
@@ -231,12 +231,12 @@ take_away(struct reader *r, struct reader_chunk *c)
 }
 
 /* Returns the chunk that was opened first among those that no piece uses. */
-static struct reader_chunk *
-oldest(const struct reader *r)
+static struct pool_chunk *
+oldest(const struct pool_reader *r)
 {
-	struct reader_chunk *found = NULL;
+	struct pool_chunk *found = NULL;
 
-	for (struct reader_chunk *c = r->chunk; c; c = c->next) {
+	for (struct pool_chunk *c = r->chunk; c; c = c->next) {
 		if (!c->users)
 			found = c;
 	}
@@ -246,22 +246,22 @@ oldest(const struct reader *r)
 /* Keeps a shared pool's chunk open for readers that jump; but not one with
  * trouble, which may be over at the next opening. */
 void
-reader_chunk_put(struct reader *r, struct reader_chunk *c)
+pool_chunk_put(struct pool_reader *r, struct pool_chunk *c)
 {
 	if (--c->users)
 		return;
 	if (!r->pool->shared || r->closed || c->fd < 0 || c->damaged)
 		take_away(r, c);
-	else if (r->pool->spare < READER_SPARE)
+	else if (r->pool->spare < POOL_SPARE)
 		r->pool->spare++;
 	else
 		take_away(r, oldest(r));
 }
 
 void
-reader_chunk_close(struct reader *r)
+pool_chunk_close(struct pool_reader *r)
 {
-	struct reader_chunk *c = r->chunk, *next;
+	struct pool_chunk *c = r->chunk, *next;
 
 	for (; c; c = next) {
 		next = c->next;
@@ -284,20 +284,20 @@ enum { SYS_CACHESTAT = 451 };
 /* True if half of the chunk or more is in the page cache.  Needs cachestat() of
  * Linux 6.5. */
 static bool
-is_cached(const struct reader_chunk *c)
+is_cached(const struct pool_chunk *c)
 {
 	struct cache_range range = { c->offset, c->record.bytes };
 	struct cache_pages pages = { 0 };
 
 	return !syscall(SYS_CACHESTAT, c->fd, &range, &pages, 0) &&
-	       pages.cached * READER_PAGE >= c->record.bytes / 2;
+	       pages.cached * POOL_PAGE >= c->record.bytes / 2;
 }
 
 static void
-open_file(struct reader_piece *p, struct reader_chunk *c)
+open_chunk(struct pool_piece *p, struct pool_chunk *c)
 {
 	int dir = p->reader->part[c->disk].dir;
-	struct reader_pool *pool = p->reader->pool;
+	struct pool *pool = p->reader->pool;
 	bool eased;
 
 	c->fd = disk_open_at(dir, c->file, O_RDONLY, c->links);
@@ -316,14 +316,14 @@ open_file(struct reader_piece *p, struct reader_chunk *c)
 }
 
 int
-reader_chunk_open(struct reader_piece *p)
+pool_chunk_open(struct pool_piece *p)
 {
-	struct reader_chunk *c = p->chunk;
+	struct pool_chunk *c = p->chunk;
 	int fd;
 
 	pthread_mutex_lock(&c->lock);
 	if (!c->opened)
-		open_file(p, c);
+		open_chunk(p, c);
 	c->opened = true;
 	if (!c->checked && p->reader->verify && c->fd >= 0)
 		find_sums(p->reader, c);
@@ -338,9 +338,9 @@ reader_chunk_open(struct reader_piece *p)
 /* Reads bytes of a request from byte `at` of it on.  Returns how many, 0 at the
  * end of the file, or -errno. */
 static ssize_t
-read_some(const struct reader_request *q, uint32_t at, uint32_t bytes)
+read_some(const struct pool_request *q, uint32_t at, uint32_t bytes)
 {
-	const struct reader_chunk *c = q->piece->chunk;
+	const struct pool_chunk *c = q->piece->chunk;
 	struct stride stride = { c->offset, c->prefix, c->payload };
 	uint64_t from = q->offset + at;
 	ssize_t got;
@@ -354,29 +354,29 @@ read_some(const struct reader_request *q, uint32_t at, uint32_t bytes)
 }
 
 static void
-tell_bad(struct reader_request *q, uint32_t at, uint32_t bytes, int err)
+tell_bad(struct pool_request *q, uint32_t at, uint32_t bytes, int err)
 {
-	struct reader_piece *p = q->piece;
-	struct reader_pool *pool = p->disk->pool;
+	struct pool_piece *p = q->piece;
+	struct pool *pool = p->disk->pool;
 	uint64_t place = (uint64_t)(q->to + at - p->data) + p->at;
 
 	pthread_mutex_lock(&pool->lock);
-	reader_piece_bad(p, place, bytes, err);
+	pool_piece_bad(p, place, bytes, err);
 	pthread_mutex_unlock(&pool->lock);
 }
 
 /*
  * Reads in small steps around what cannot be read.  It gives up after
- * READER_FAILS steps that fail, because a disk may take half a minute for each.
+ * POOL_FAILS steps that fail, because a disk may take half a minute for each.
  */
 static void
-read_around(struct reader_request *q, uint32_t at, uint32_t end, int err)
+read_around(struct pool_request *q, uint32_t at, uint32_t end, int err)
 {
 	unsigned fails = 0;
 	ssize_t got;
 
-	while (at < end && fails < READER_FAILS) {
-		uint32_t step = READER_STEP - (q->offset + at) % READER_STEP;
+	while (at < end && fails < POOL_FAILS) {
+		uint32_t step = POOL_STEP - (q->offset + at) % POOL_STEP;
 
 		if (step > end - at)
 			step = end - at;
@@ -400,9 +400,9 @@ read_around(struct reader_request *q, uint32_t at, uint32_t end, int err)
  * Reads what is missing of a request of which `got` bytes were read, or -errno.
  */
 static void
-read_rest(struct reader_request *q, int64_t got)
+read_rest(struct pool_request *q, int64_t got)
 {
-	const struct reader_chunk *c = q->piece->chunk;
+	const struct pool_chunk *c = q->piece->chunk;
 	uint32_t end = q->skip + q->want;
 	uint32_t at = got > (int64_t)q->skip ? (uint32_t)got : q->skip;
 
@@ -425,17 +425,17 @@ read_rest(struct reader_request *q, int64_t got)
 /* ---- the queues ---------------------------------------------------------- */
 
 static void
-put_in(struct reader_queue *queue, struct reader_request *q)
+put_in(struct pool_queue *queue, struct pool_request *q)
 {
 	q->next = NULL;
 	*queue->tail = q;
 	queue->tail = &q->next;
 }
 
-static struct reader_request *
-take_from(struct reader_queue *queue)
+static struct pool_request *
+take_from(struct pool_queue *queue)
 {
-	struct reader_request *q = queue->first;
+	struct pool_request *q = queue->first;
 
 	if (!q)
 		return NULL;
@@ -446,16 +446,16 @@ take_from(struct reader_queue *queue)
 }
 
 void
-reader_disk_ask(struct reader_disk *d, struct reader_request *q, bool now)
+pool_disk_ask(struct pool_disk *d, struct pool_request *q, bool now)
 {
 	put_in(now ? &d->now : &d->soon, q);
 	pthread_cond_signal(&d->work);
 }
 
 static unsigned
-take_out(struct reader_queue *queue, const struct reader_piece *p)
+take_out(struct pool_queue *queue, const struct pool_piece *p)
 {
-	struct reader_request **link = &queue->first;
+	struct pool_request **link = &queue->first;
 	unsigned n = 0;
 
 	while (*link) {
@@ -471,25 +471,25 @@ take_out(struct reader_queue *queue, const struct reader_piece *p)
 }
 
 unsigned
-reader_disk_unask(struct reader_disk *d, const struct reader_piece *p)
+pool_disk_unask(struct pool_disk *d, const struct pool_piece *p)
 {
 	return take_out(&d->now, p) + take_out(&d->soon, p);
 }
 
 bool
-reader_disk_waits(const struct reader_disk *d)
+pool_disk_waits(const struct pool_disk *d)
 {
 	return d->now.first || d->soon.first;
 }
 
-struct reader_request *
-reader_disk_take(struct reader_disk *d)
+struct pool_request *
+pool_disk_take(struct pool_disk *d)
 {
 	unsigned depth = d->depth;
-	struct reader_request *q;
+	struct pool_request *q;
 
-	if (d->eased && depth > READER_EASED)
-		depth = READER_EASED;
+	if (d->eased && depth > POOL_EASED)
+		depth = POOL_EASED;
 	if (d->in_flight >= depth || d->pool->stop)
 		return NULL;
 	q = take_from(&d->now);
@@ -503,21 +503,21 @@ reader_disk_take(struct reader_disk *d)
 /* Frees the buffers of requests that no thread has begun: other disks can use
  * them. */
 static void
-drop_waiting(struct reader_disk *d)
+drop_waiting(struct pool_disk *d)
 {
-	struct reader_pool *pool = d->pool;
+	struct pool *pool = d->pool;
 
 	for (unsigned i = 0; i < pool->pieces; i++) {
-		struct reader_piece *p = &pool->piece[i];
+		struct pool_piece *p = &pool->piece[i];
 
 		if (p->reader && p->disk == d && p->known && p->left &&
 		    !p->users)
-			reader_piece_drop(p);
+			pool_piece_drop(p);
 	}
 }
 
 bool
-reader_disk_hangs(struct reader_disk *d, int64_t now)
+pool_disk_hangs(struct pool_disk *d, int64_t now)
 {
 	if (d->in_flight && now - d->progress_at > d->pool->patience &&
 	    !d->hangs) {
@@ -530,7 +530,7 @@ reader_disk_hangs(struct reader_disk *d, int64_t now)
 /* ---- the threads --------------------------------------------------------- */
 
 static void
-wake(struct reader *r)
+wake(struct pool_reader *r)
 {
 	const struct itimerspec now = { .it_value = { .tv_nsec = 1 } };
 
@@ -540,11 +540,11 @@ wake(struct reader *r)
 }
 
 void
-reader_request_done(struct reader_request *q, int64_t got)
+pool_request_done(struct pool_request *q, int64_t got)
 {
-	struct reader_piece *p = q->piece;
-	struct reader_disk *d = p->disk;
-	struct reader_pool *pool = d->pool;
+	struct pool_piece *p = q->piece;
+	struct pool_disk *d = p->disk;
+	struct pool *pool = d->pool;
 	bool last;
 
 	if (got < (int64_t)q->skip + q->want)
@@ -559,29 +559,29 @@ reader_request_done(struct reader_request *q, int64_t got)
 	d->progress_at = clock_steady();
 	d->hangs = false;
 	wake(p->reader);
-	reader_request_end(q); /* may free the piece and its reader */
+	pool_request_end(q); /* may free the piece and its reader */
 	pthread_mutex_unlock(&pool->lock);
 }
 
 static void
-run_pread(struct reader_disk *d)
+run_pread(struct pool_disk *d)
 {
-	struct reader_pool *pool = d->pool;
-	struct reader_request *q;
+	struct pool *pool = d->pool;
+	struct pool_request *q;
 	ssize_t got;
 	int fd;
 
 	pthread_mutex_lock(&pool->lock);
 	while (!pool->stop) {
-		q = reader_disk_take(d);
+		q = pool_disk_take(d);
 		if (!q) {
 			pthread_cond_wait(&d->work, &pool->lock);
 			continue;
 		}
 		pthread_mutex_unlock(&pool->lock);
-		fd = reader_chunk_open(q->piece);
+		fd = pool_chunk_open(q->piece);
 		got = fd < 0 ? 0 : pread(fd, q->to, q->bytes, (off_t)q->offset);
-		reader_request_done(q, got);
+		pool_request_done(q, got);
 		pthread_mutex_lock(&pool->lock);
 		/* Another thread may have waited because `in_flight` was at its
 		 * limit. */
@@ -593,21 +593,21 @@ run_pread(struct reader_disk *d)
 static void *
 run(void *arg)
 {
-	struct reader_disk *d = arg;
-	struct reader_pool *pool = d->pool;
+	struct pool_disk *d = arg;
+	struct pool *pool = d->pool;
 
 	ease_process();
-	if (!pool->ring || !reader_ring_run(d))
+	if (!pool->ring || !pool_ring_run(d))
 		run_pread(d);
 	pthread_mutex_lock(&pool->lock);
 	pool->threads--;
 	pthread_cond_broadcast(&pool->ended);
-	reader_pool_drop(pool);
+	pool_drop(pool);
 	return NULL;
 }
 
 static int
-start_one(struct reader_disk *d, const pthread_attr_t *how)
+start_one(struct pool_disk *d, const pthread_attr_t *how)
 {
 	pthread_t thread;
 	int err = -pthread_create(&thread, how, run, d);
@@ -621,9 +621,9 @@ start_one(struct reader_disk *d, const pthread_attr_t *how)
 }
 
 int
-reader_disk_start(struct reader_disk *d)
+pool_disk_start(struct pool_disk *d)
 {
-	unsigned n = d->pool->ring ? 1 : READER_THREADS;
+	unsigned n = d->pool->ring ? 1 : POOL_THREADS;
 	pthread_attr_t how;
 	int err = 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A pool of buffers and of threads for each disk, the readers that share it,
- * the pieces of blocks that lie in the buffers, read-ahead, and reader_get().
+ * the pieces of blocks that lie in the buffers, read-ahead, and pool_get().
  *
  * Pieces are found by block and by cell of a fixed grid over the block.  One
  * cell may have several pieces that do not overlap, because a reader that jumps
@@ -22,13 +22,13 @@
 
 #include "base/clock.h"
 #include "store/record/block.h"
-#include "store/read/reader_priv.h"
+#include "store/read/pool_priv.h"
 #include "store/recording/recording_priv.h"
 
 /* ---- letting go ---------------------------------------------------------- */
 
 static void
-reader_free(struct reader *r)
+reader_free(struct pool_reader *r)
 {
 	for (unsigned i = 0; r->part && i < r->pool->disks; i++) {
 		if (r->part[i].dir >= 0)
@@ -45,7 +45,7 @@ reader_free(struct reader *r)
 /* Drops a reference of a reader.  The last one frees it.  Leaves the pool
  * locked. */
 static void
-reader_leave(struct reader *r)
+reader_leave(struct pool_reader *r)
 {
 	if (--r->refs == 0)
 		reader_free(r);
@@ -53,7 +53,7 @@ reader_leave(struct reader *r)
 
 /* Wakes the first call that waits for a buffer. */
 static void
-reader_pool_wake(struct reader_pool *pool)
+wake_first(struct pool *pool)
 {
 	if (pool->call)
 		pthread_cond_signal(&pool->call->news);
@@ -62,17 +62,17 @@ reader_pool_wake(struct reader_pool *pool)
 /* ---- pieces -------------------------------------------------------------- */
 
 static unsigned
-bucket(const struct reader *r, uint64_t number, uint64_t at)
+bucket(const struct pool_reader *r, uint64_t number, uint64_t at)
 {
 	return (unsigned)((number * 31 + at / r->pool->piece_bytes) %
-			  READER_BUCKETS);
+			  POOL_BUCKETS);
 }
 
 /* Returns the piece that holds this byte of a block, or NULL. */
-static struct reader_piece *
-reader_piece_find(struct reader *r, uint64_t number, uint64_t at)
+static struct pool_piece *
+piece_find(struct pool_reader *r, uint64_t number, uint64_t at)
 {
-	struct reader_piece *p = r->bucket[bucket(r, number, at)];
+	struct pool_piece *p = r->bucket[bucket(r, number, at)];
 
 	while (p &&
 	       (p->number != number || at < p->at || at - p->at >= p->bytes))
@@ -83,9 +83,9 @@ reader_piece_find(struct reader *r, uint64_t number, uint64_t at)
 /* Returns where the next piece begins that lies in the same cell of the grid,
  * or `end` if there is none. */
 static uint64_t
-reader_piece_next(struct reader *r, uint64_t number, uint64_t at, uint64_t end)
+piece_next(struct pool_reader *r, uint64_t number, uint64_t at, uint64_t end)
 {
-	struct reader_piece *p = r->bucket[bucket(r, number, at)];
+	struct pool_piece *p = r->bucket[bucket(r, number, at)];
 
 	for (; p; p = p->next) {
 		if (p->number == number && p->at > at && p->at < end)
@@ -96,9 +96,9 @@ reader_piece_next(struct reader *r, uint64_t number, uint64_t at, uint64_t end)
 
 /* Wakes calls that wait for this piece. */
 static void
-reader_piece_wake(const struct reader_piece *p)
+piece_wake(const struct pool_piece *p)
 {
-	struct reader_call *call = p->reader->waiting;
+	struct pool_call *call = p->reader->waiting;
 
 	for (; call; call = call->next_waiting) {
 		if (call->piece == p)
@@ -107,10 +107,10 @@ reader_piece_wake(const struct reader_piece *p)
 }
 
 static void
-forget(struct reader_piece *p)
+forget(struct pool_piece *p)
 {
-	struct reader *r = p->reader;
-	struct reader_piece **link = &r->bucket[bucket(r, p->number, p->at)];
+	struct pool_reader *r = p->reader;
+	struct pool_piece **link = &r->bucket[bucket(r, p->number, p->at)];
 
 	if (!p->known)
 		return;
@@ -118,34 +118,34 @@ forget(struct reader_piece *p)
 		link = &(*link)->next;
 	*link = p->next;
 	p->known = false;
-	reader_piece_wake(p);
+	piece_wake(p);
 	if (p->ahead)
 		p->ahead->ahead--;
 	p->ahead = NULL;
 }
 
 static void
-give_back(struct reader_piece *p)
+give_back(struct pool_piece *p)
 {
-	struct reader *r = p->reader;
-	struct reader_pool *pool = r->pool;
+	struct pool_reader *r = p->reader;
+	struct pool *pool = r->pool;
 
-	reader_chunk_put(r, p->chunk);
+	pool_chunk_put(r, p->chunk);
 	p->chunk = NULL;
 	p->reader = NULL;
 	p->next = pool->free;
 	pool->free = p;
 	pool->used--;
 	reader_leave(r);
-	reader_pool_wake(pool);
+	wake_first(pool);
 }
 
 void
-reader_piece_drop(struct reader_piece *p)
+pool_piece_drop(struct pool_piece *p)
 {
 	forget(p);
 	if (p->left)
-		p->left -= reader_disk_unask(p->disk, p);
+		p->left -= pool_disk_unask(p->disk, p);
 	if (!p->left && !p->users)
 		give_back(p);
 }
@@ -154,16 +154,16 @@ enum { IDLE_MS = 2000 };
 
 #define NS_MS INT64_C(1000000)
 
-/* True if a cursor was not used for a while: its read-ahead may be taken. */
+/* True if a position was not used for a while: its read-ahead may be taken. */
 static bool
-is_idle(const struct reader_cursor *cursor, int64_t now)
+is_idle(const struct pool_position *position, int64_t now)
 {
-	return now - cursor->used > IDLE_MS * NS_MS;
+	return now - position->used > IDLE_MS * NS_MS;
 }
 
 /*
  * Order in which pieces lose their buffers: GIVEN, read as often as they are
- * long; IDLE, read ahead for a cursor that is no longer used; HALF, read in
+ * long; IDLE, read ahead for a position that is no longer used; HALF, read in
  * part; AHEAD, about to be read.  HALF counts as GIVEN when unused for OLD_MS.
  * Read-ahead takes no buffer from HALF or AHEAD.  Among equals the one used
  * longest ago goes first; of AHEAD the farthest one.
@@ -171,7 +171,7 @@ is_idle(const struct reader_cursor *cursor, int64_t now)
 enum { GIVEN, IDLE, HALF, AHEAD, OLD_MS = 500 };
 
 static unsigned
-worth(const struct reader_piece *p, int64_t now)
+worth(const struct pool_piece *p, int64_t now)
 {
 	if (p->ahead)
 		return is_idle(p->ahead, now) ? IDLE : AHEAD;
@@ -181,7 +181,7 @@ worth(const struct reader_piece *p, int64_t now)
 }
 
 static bool
-is_needed_less(const struct reader_piece *p, const struct reader_piece *q,
+is_needed_less(const struct pool_piece *p, const struct pool_piece *q,
 	       int64_t now)
 {
 	unsigned a = worth(p, now), b = worth(q, now);
@@ -194,13 +194,13 @@ is_needed_less(const struct reader_piece *p, const struct reader_piece *q,
 /* Frees the buffer of the piece least needed.  `ahead`: also one that was read
  * ahead and is about to be used.  False if there is none. */
 static bool
-reader_piece_evict(struct reader_pool *pool, bool ahead)
+piece_evict(struct pool *pool, bool ahead)
 {
-	struct reader_piece *least = NULL;
+	struct pool_piece *least = NULL;
 	int64_t now = clock_steady();
 
 	for (unsigned i = 0; i < pool->pieces; i++) {
-		struct reader_piece *p = &pool->piece[i];
+		struct pool_piece *p = &pool->piece[i];
 
 		if (p->reader && p->known && !p->left && !p->users &&
 		    (!least || is_needed_less(p, least, now)))
@@ -208,25 +208,25 @@ reader_piece_evict(struct reader_pool *pool, bool ahead)
 	}
 	if (!least || (worth(least, now) >= HALF && !ahead))
 		return false;
-	reader_piece_drop(least);
+	pool_piece_drop(least);
 	return true;
 }
 
 /* Cuts a piece into requests for whole pages of the file. */
 static void
-cut_pages(struct reader_piece *p, uint64_t from)
+cut_pages(struct pool_piece *p, uint64_t from)
 {
-	uint64_t first = reader_down(from, READER_PAGE), at = first;
-	uint64_t end = from + p->bytes, last = reader_up(end, READER_PAGE);
+	uint64_t first = pool_down(from, POOL_PAGE), at = first;
+	uint64_t end = from + p->bytes, last = pool_up(end, POOL_PAGE);
 	uint64_t most = p->disk->pool->request_bytes;
 
 	p->data = p->buffer + (from - first);
 	for (p->requests = 0; at < last; at += most) {
-		struct reader_request *q = &p->request[p->requests++];
+		struct pool_request *q = &p->request[p->requests++];
 		uint64_t to = last - at < most ? last : at + most;
 		uint64_t skip = at < from ? from - at : 0;
 
-		*q = (struct reader_request){
+		*q = (struct pool_request){
 			.piece = p,
 			.offset = at,
 			.bytes = (uint32_t)(to - at),
@@ -240,7 +240,7 @@ cut_pages(struct reader_piece *p, uint64_t from)
 /* Cuts a piece whose packets have something before each, in the manner of
  * stride_read(). */
 static void
-cut_stride(struct reader_piece *p)
+cut_stride(struct pool_piece *p)
 {
 	uint64_t most = p->disk->pool->request_bytes;
 
@@ -250,7 +250,7 @@ cut_stride(struct reader_piece *p)
 		uint64_t left = p->bytes - at;
 		uint32_t bytes = (uint32_t)(left < most ? left : most);
 
-		p->request[p->requests++] = (struct reader_request){
+		p->request[p->requests++] = (struct pool_request){
 			.piece = p,
 			.offset = p->at + at,
 			.bytes = bytes,
@@ -261,7 +261,7 @@ cut_stride(struct reader_piece *p)
 }
 
 static void
-ask_disk(struct reader_piece *p, bool now)
+ask_disk(struct pool_piece *p, bool now)
 {
 	if (p->chunk->prefix)
 		cut_stride(p);
@@ -269,31 +269,31 @@ ask_disk(struct reader_piece *p, bool now)
 		cut_pages(p, p->chunk->offset + p->at);
 	p->left = p->unread = p->requests;
 	for (unsigned i = 0; i < p->requests; i++)
-		reader_disk_ask(p->disk, &p->request[i], now);
+		pool_disk_ask(p->disk, &p->request[i], now);
 }
 
 /* Moves the waiting requests of a piece that was read ahead to the queue
- * reader_disk::now: a caller waits for it. */
+ * pool_disk::now: a caller waits for it. */
 static void
-reader_piece_hurry(struct reader_piece *p)
+piece_hurry(struct pool_piece *p)
 {
 	unsigned waiting;
 
 	if (p->now || !p->left)
 		return;
 	p->now = true;
-	waiting = reader_disk_unask(p->disk, p);
+	waiting = pool_disk_unask(p->disk, p);
 	/* Threads have taken the first ones already. */
 	for (unsigned i = p->requests - waiting; i < p->requests; i++)
-		reader_disk_ask(p->disk, &p->request[i], true);
+		pool_disk_ask(p->disk, &p->request[i], true);
 }
 
 /* Duplicates the descriptor of a recording's folder on a disk for the disk's
  * threads: a thread that was left behind may outlive the original. */
 static bool
-open_part(struct reader *r, int disk)
+open_part(struct pool_reader *r, int disk)
 {
-	struct reader_part *part = &r->part[disk];
+	struct pool_part *part = &r->part[disk];
 	int dir = r->rec->foreign ? r->rec->disks->disk[disk].fd
 				  : r->rec->part[disk].dir;
 
@@ -303,9 +303,9 @@ open_part(struct reader *r, int disk)
 }
 
 static void
-take_buffer(struct reader *r, struct reader_piece *p)
+take_buffer(struct pool_reader *r, struct pool_piece *p)
 {
-	struct reader_pool *pool = r->pool;
+	struct pool *pool = r->pool;
 
 	pool->free = p->next;
 	pool->used++;
@@ -318,18 +318,18 @@ take_buffer(struct reader *r, struct reader_piece *p)
  * a block, which lie within one cell of the grid.  `now`: goes before
  * everything read ahead.  Returns NULL if there is no memory or no such folder.
  */
-static struct reader_piece *
-reader_piece_ask(struct reader *r, const struct recording_block *b, uint64_t at,
-		 uint64_t end, bool now)
+static struct pool_piece *
+piece_ask(struct pool_reader *r, const struct recording_block *b, uint64_t at,
+	  uint64_t end, bool now)
 {
-	struct reader_pool *pool = r->pool;
-	struct reader_piece *p = pool->free;
+	struct pool *pool = r->pool;
+	struct pool_piece *p = pool->free;
 	unsigned i = bucket(r, b->record.number, at);
-	struct reader_disk *d = &pool->disk[b->disk];
+	struct pool_disk *d = &pool->disk[b->disk];
 
-	if (!open_part(r, b->disk) || (!d->threads && reader_disk_start(d)))
+	if (!open_part(r, b->disk) || (!d->threads && pool_disk_start(d)))
 		return NULL;
-	p->chunk = reader_chunk_get(r, b);
+	p->chunk = pool_chunk_get(r, b);
 	if (!p->chunk)
 		return NULL;
 	take_buffer(r, p);
@@ -353,31 +353,31 @@ reader_piece_ask(struct reader *r, const struct recording_block *b, uint64_t at,
 
 /* ---- good and bad -------------------------------------------------------- */
 
-/* Notes that bytes of a piece are bad.  If there are more than READER_BADS
+/* Notes that bytes of a piece are bad.  If there are more than POOL_BADS
  * stretches, the whole piece counts as bad. */
 void
-reader_piece_bad(struct reader_piece *p, uint64_t at, uint64_t bytes, int err)
+pool_piece_bad(struct pool_piece *p, uint64_t at, uint64_t bytes, int err)
 {
-	struct reader_bad *last = p->bads ? &p->bad[p->bads - 1] : NULL;
+	struct pool_bad *last = p->bads ? &p->bad[p->bads - 1] : NULL;
 
 	if (!bytes)
 		return;
 	if (last && last->err == err && last->at + last->bytes == at) {
 		last->bytes += bytes;
-	} else if (p->bads < READER_BADS) {
-		p->bad[p->bads++] = (struct reader_bad){ at, bytes, err };
+	} else if (p->bads < POOL_BADS) {
+		p->bad[p->bads++] = (struct pool_bad){ at, bytes, err };
 	} else {
-		p->bad[0] = (struct reader_bad){ p->at, p->bytes, err };
+		p->bad[0] = (struct pool_bad){ p->at, p->bytes, err };
 		p->bads = 1;
 	}
 }
 
 int
-reader_piece_stretch(const struct reader_piece *p, uint64_t at, uint64_t *end)
+pool_piece_stretch(const struct pool_piece *p, uint64_t at, uint64_t *end)
 {
 	*end = p->at + p->bytes;
 	for (unsigned i = 0; i < p->bads; i++) {
-		const struct reader_bad *bad = &p->bad[i];
+		const struct pool_bad *bad = &p->bad[i];
 
 		if (at >= bad->at && at - bad->at < bad->bytes) {
 			*end = bad->at + bad->bytes;
@@ -390,24 +390,24 @@ reader_piece_stretch(const struct reader_piece *p, uint64_t at, uint64_t *end)
 }
 
 void
-reader_request_end(struct reader_request *q)
+pool_request_end(struct pool_request *q)
 {
-	struct reader_piece *p = q->piece;
+	struct pool_piece *p = q->piece;
 
 	if (--p->left)
 		return;
-	reader_piece_wake(p);
+	piece_wake(p);
 	if (!p->known && !p->users)
 		give_back(p);
 	else
-		reader_pool_wake(p->reader->pool);
+		wake_first(p->reader->pool);
 }
 
-/* ---- cursors ------------------------------------------------------------- */
+/* ---- positions ----------------------------------------------------------- */
 
 /*
  * Read-ahead.  What is wanted now goes before everything read ahead.
- * Read-ahead goes from block to block along the cursor as far as buffers
+ * Read-ahead goes from block to block along the position as far as buffers
  * permit, so as many disks are busy as there are blocks in the window.  A disk
  * that hangs gets no further requests.
  *
@@ -416,10 +416,10 @@ reader_request_end(struct reader_request *q)
  *                            <------->
  *                              window
  *
- * All cursors of a pool that read ahead get the same share of its buffers.  A
- * cursor that is unused for two seconds loses its share, and what it read ahead
- * is taken first when buffers are short: an open file that nobody reads costs
- * no memory.
+ * All positions of a pool that read ahead get the same share of its buffers.  A
+ * position that is unused for two seconds loses its share, and what it read
+ * ahead is taken first when buffers are short: an open file that nobody reads
+ * costs no memory.
  */
 
 enum {
@@ -427,64 +427,67 @@ enum {
 };
 
 static bool
-looks_ahead(const struct reader_cursor *cursor, int64_t now)
+looks_ahead(const struct pool_position *position, int64_t now)
 {
-	return (cursor->window || cursor->sequential) && !is_idle(cursor, now);
+	return (position->window || position->sequential) &&
+	       !is_idle(position, now);
 }
 
-/* Returns how many pieces each cursor may read ahead. */
+/* Returns how many pieces each position may read ahead. */
 static unsigned
-share(struct reader_pool *pool)
+share(struct pool *pool)
 {
 	int64_t now = clock_steady();
 	unsigned n = 0;
 
 	if (pool->share && now - pool->shared_at < SHARE_MS * NS_MS)
 		return pool->share;
-	for (struct reader_cursor *cursor = pool->cursors; cursor;
-	     cursor = cursor->next)
-		n += looks_ahead(cursor, now);
+	for (struct pool_position *position = pool->positions; position;
+	     position = position->next)
+		n += looks_ahead(position, now);
 	pool->share = pool->pieces / (n ? n : 1);
 	pool->shared_at = now;
 	return pool->share;
 }
 
 static unsigned
-window(const struct reader_cursor *cursor)
+window(const struct pool_position *position)
 {
-	unsigned most = share(cursor->reader->pool);
+	unsigned most = share(position->reader->pool);
 
 	/* Keep a quarter for other threads that read the same file a little
 	 * behind this one. */
-	if (cursor->managed)
+	if (position->managed)
 		most -= most / 4;
-	return cursor->sequential || cursor->window > most ? most
-							   : cursor->window;
+	return position->sequential || position->window > most
+		   ? most
+		   : position->window;
 }
 
 static bool
-is_on_way(const struct reader_cursor *cursor, const struct recording_block *b)
+is_on_way(const struct pool_position *position, const struct recording_block *b)
 {
 	return b->record.kind == INDEX_BLOCK && b->disk >= 0 &&
-	       (cursor->sub < 0 || b->record.sub == cursor->sub);
+	       (position->sub < 0 || b->record.sub == position->sub);
 }
 
 /* Moves the next place to read ahead to a block that has data there.  NULL: the
  * end. */
 static const struct recording_block *
-next_block(struct reader_cursor *cursor)
+next_block(struct pool_position *position)
 {
-	const struct recording *rec = cursor->reader->rec;
+	const struct recording *rec = position->reader->rec;
 
-	while (cursor->next_number < cursor->end &&
-	       cursor->next_number < rec->blocks) {
+	while (position->next_number < position->end &&
+	       position->next_number < rec->blocks) {
 		const struct recording_block *b =
-		    &rec->block[cursor->next_number];
+		    &rec->block[position->next_number];
 
-		if (is_on_way(cursor, b) && cursor->next_at < b->record.bytes)
+		if (is_on_way(position, b) &&
+		    position->next_at < b->record.bytes)
 			return b;
-		cursor->next_number++;
-		cursor->next_at = 0;
+		position->next_number++;
+		position->next_at = 0;
 	}
 	return NULL;
 }
@@ -492,104 +495,104 @@ next_block(struct reader_cursor *cursor)
 /* Returns where the cell of the grid ends that holds byte `at`: pieces never
  * cross cells. */
 static uint64_t
-reader_grid_end(const struct reader *r, const struct recording_block *b,
-		uint64_t at)
+grid_end(const struct pool_reader *r, const struct recording_block *b,
+	 uint64_t at)
 {
 	uint64_t piece = r->pool->piece_bytes;
-	uint64_t end = reader_down(at, piece) + piece;
+	uint64_t end = pool_down(at, piece) + piece;
 
 	return end < b->record.bytes ? end : b->record.bytes;
 }
 
 static bool
-ask_ahead(struct reader_cursor *cursor, const struct recording_block *b,
+ask_ahead(struct pool_position *position, const struct recording_block *b,
 	  uint64_t *end)
 {
-	struct reader *r = cursor->reader;
-	struct reader_pool *pool = r->pool;
-	struct reader_piece *p =
-	    reader_piece_find(r, b->record.number, cursor->next_at);
+	struct pool_reader *r = position->reader;
+	struct pool *pool = r->pool;
+	struct pool_piece *p =
+	    piece_find(r, b->record.number, position->next_at);
 
 	if (p)
 		*end = p->at + p->bytes;
-	if (p || reader_disk_hangs(&pool->disk[b->disk], clock_steady()))
+	if (p || pool_disk_hangs(&pool->disk[b->disk], clock_steady()))
 		return true;
-	if (pool->call || (!pool->free && !reader_piece_evict(pool, false)))
+	if (pool->call || (!pool->free && !piece_evict(pool, false)))
 		return false;
-	*end = reader_piece_next(r, b->record.number, cursor->next_at, *end);
-	p = reader_piece_ask(r, b, cursor->next_at, *end, false);
+	*end = piece_next(r, b->record.number, position->next_at, *end);
+	p = piece_ask(r, b, position->next_at, *end, false);
 	if (!p)
 		return false;
-	p->ahead = cursor;
-	cursor->ahead++;
+	p->ahead = position;
+	position->ahead++;
 	return true;
 }
 
 /*
- * True if the next place is as far ahead of the caller as it may be.  A cursor
- * that closely follows another finds everything read already, and must not read
- * on beyond it.
+ * True if the next place is as far ahead of the caller as it may be.  A
+ * position that closely follows another finds everything read already, and must
+ * not read on beyond it.
  */
 static bool
-is_far(const struct reader_cursor *cursor, const struct recording_block *b,
+is_far(const struct pool_position *position, const struct recording_block *b,
        unsigned most)
 {
-	const struct recording *rec = cursor->reader->rec;
+	const struct recording *rec = position->reader->rec;
 	uint64_t from;
 
-	if (!cursor->managed || cursor->sub < 0 ||
-	    cursor->number >= rec->blocks)
+	if (!position->managed || position->sub < 0 ||
+	    position->number >= rec->blocks)
 		return false;
-	from = rec->block[cursor->number].offset + cursor->at;
-	return b->offset + cursor->next_at >
-	       from + most * cursor->reader->pool->piece_bytes;
+	from = rec->block[position->number].offset + position->at;
+	return b->offset + position->next_at >
+	       from + most * position->reader->pool->piece_bytes;
 }
 
 static void
-reader_cursor_read_ahead(struct reader_cursor *cursor)
+read_ahead(struct pool_position *position)
 {
-	unsigned most = window(cursor);
+	unsigned most = window(position);
 	const struct recording_block *b;
 
-	while (cursor->ahead < most && (b = next_block(cursor)) &&
-	       !is_far(cursor, b, most)) {
-		uint64_t end =
-		    reader_grid_end(cursor->reader, b, cursor->next_at);
+	while (position->ahead < most && (b = next_block(position)) &&
+	       !is_far(position, b, most)) {
+		uint64_t end = grid_end(position->reader, b, position->next_at);
 
-		if (!ask_ahead(cursor, b, &end))
+		if (!ask_ahead(position, b, &end))
 			return;
-		cursor->next_at = end;
+		position->next_at = end;
 	}
 }
 
 static void
-drop_ahead(struct reader_cursor *cursor)
+drop_ahead(struct pool_position *position)
 {
-	struct reader_pool *pool = cursor->reader->pool;
+	struct pool *pool = position->reader->pool;
 
-	for (unsigned i = 0; i < pool->pieces && cursor->ahead; i++) {
-		struct reader_piece *p = &pool->piece[i];
+	for (unsigned i = 0; i < pool->pieces && position->ahead; i++) {
+		struct pool_piece *p = &pool->piece[i];
 
-		if (p->reader && p->known && p->ahead == cursor)
-			reader_piece_drop(p);
+		if (p->reader && p->known && p->ahead == position)
+			pool_piece_drop(p);
 	}
 }
 
-/* ---- following a cursor -------------------------------------------------- */
+/* ---- following a position ------------------------------------------------ */
 
 /* True if this place directly follows what was read last. */
 static bool
-is_next(const struct reader_cursor *cursor, uint64_t number, uint64_t at)
+is_next(const struct pool_position *position, uint64_t number, uint64_t at)
 {
-	const struct recording *rec = cursor->reader->rec;
+	const struct recording *rec = position->reader->rec;
 
-	if (number == cursor->number)
-		return at == cursor->at;
-	if (at || cursor->number >= rec->blocks || number < cursor->number ||
-	    cursor->at < rec->block[cursor->number].record.bytes)
+	if (number == position->number)
+		return at == position->at;
+	if (at || position->number >= rec->blocks ||
+	    number < position->number ||
+	    position->at < rec->block[position->number].record.bytes)
 		return false;
-	for (uint64_t i = cursor->number + 1; i < number; i++) {
-		if (is_on_way(cursor, &rec->block[i]))
+	for (uint64_t i = position->number + 1; i < number; i++) {
+		if (is_on_way(position, &rec->block[i]))
 			return false;
 	}
 	return true;
@@ -598,93 +601,95 @@ is_next(const struct reader_cursor *cursor, uint64_t number, uint64_t at)
 /* Has read-ahead begin at the caller's place, if it was behind that or not
  * begun. */
 static bool
-follow_managed(struct reader_cursor *cursor, uint64_t number, uint64_t at)
+follow_managed(struct pool_position *position, uint64_t number, uint64_t at)
 {
-	if (!cursor->window)
+	if (!position->window)
 		return true;
-	if (cursor->next_number == UINT64_MAX || cursor->next_number < number ||
-	    (cursor->next_number == number && cursor->next_at < at)) {
-		cursor->next_number = number;
-		cursor->next_at = at;
+	if (position->next_number == UINT64_MAX ||
+	    position->next_number < number ||
+	    (position->next_number == number && position->next_at < at)) {
+		position->next_number = number;
+		position->next_at = at;
 	}
 	return false;
 }
 
 /* Notes that a caller reads at this place.  True if that is a jump. */
 static bool
-reader_cursor_follow(struct reader_cursor *cursor, uint64_t number, uint64_t at)
+position_follow(struct pool_position *position, uint64_t number, uint64_t at)
 {
-	struct reader *r = cursor->reader;
-	struct reader_piece *p = reader_piece_find(r, number, at);
+	struct pool_reader *r = position->reader;
+	struct pool_piece *p = piece_find(r, number, at);
 	bool jumped;
 
-	cursor->used = clock_steady();
-	if (cursor->managed)
-		return follow_managed(cursor, number, at);
-	/* A `sequential` cursor asks again for what it waits for; that is no
+	position->used = clock_steady();
+	if (position->managed)
+		return follow_managed(position, number, at);
+	/* A `sequential` position asks again for what it waits for; that is no
 	 * jump. */
-	jumped = !is_next(cursor, number, at);
-	if (!jumped && !cursor->sequential)
-		cursor->window = cursor->window ? 2 * cursor->window : 1;
-	if (jumped && (!p || p->ahead != cursor)) {
-		drop_ahead(cursor);
-		cursor->window = 0;
-		cursor->next_number = number;
-		cursor->next_at = at;
+	jumped = !is_next(position, number, at);
+	if (!jumped && !position->sequential)
+		position->window = position->window ? 2 * position->window : 1;
+	if (jumped && (!p || p->ahead != position)) {
+		drop_ahead(position);
+		position->window = 0;
+		position->next_number = number;
+		position->next_at = at;
 	}
-	if (cursor->window > r->pool->pieces)
-		cursor->window = r->pool->pieces;
-	return jumped && !cursor->sequential;
+	if (position->window > r->pool->pieces)
+		position->window = r->pool->pieces;
+	return jumped && !position->sequential;
 }
 
-/* ---- beginning and ending a cursor --------------------------------------- */
+/* ---- beginning and ending a position ------------------------------------- */
 
 void
-reader_cursor_begin(struct reader_cursor *cursor, struct reader *r, int sub)
+pool_position_begin(struct pool_position *position, struct pool_reader *r,
+		    int sub)
 {
-	struct reader_pool *pool = r->pool;
+	struct pool *pool = r->pool;
 
-	*cursor = (struct reader_cursor){
+	*position = (struct pool_position){
 		.reader = r, .sub = sub, .end = UINT64_MAX, .number = UINT64_MAX
 	};
 	pthread_mutex_lock(&pool->lock);
-	cursor->next = pool->cursors;
-	pool->cursors = cursor;
+	position->next = pool->positions;
+	pool->positions = position;
 	pthread_mutex_unlock(&pool->lock);
 }
 
 void
-reader_cursor_end(struct reader_cursor *cursor)
+pool_position_end(struct pool_position *position)
 {
-	struct reader_pool *pool = cursor->reader->pool;
-	struct reader_cursor **link = &pool->cursors;
+	struct pool *pool = position->reader->pool;
+	struct pool_position **link = &pool->positions;
 
 	pthread_mutex_lock(&pool->lock);
-	drop_ahead(cursor);
-	while (*link != cursor)
+	drop_ahead(position);
+	while (*link != position)
 		link = &(*link)->next;
-	*link = cursor->next;
+	*link = position->next;
 	pool->share = 0;
 	pthread_mutex_unlock(&pool->lock);
 }
 
 void
-reader_cursor_set_ahead(struct reader_cursor *cursor, uint64_t bytes)
+pool_position_set_ahead(struct pool_position *position, uint64_t bytes)
 {
-	struct reader_pool *pool = cursor->reader->pool;
+	struct pool *pool = position->reader->pool;
 	uint64_t pieces = (bytes + pool->piece_bytes - 1) / pool->piece_bytes;
 	bool looked;
 
 	pthread_mutex_lock(&pool->lock);
-	looked = cursor->window > 0;
-	cursor->window =
+	looked = position->window > 0;
+	position->window =
 	    pieces < pool->pieces ? (unsigned)pieces : pool->pieces;
-	cursor->used = clock_steady();
+	position->used = clock_steady();
 	if (!pieces)
-		drop_ahead(cursor);
+		drop_ahead(position);
 	if (!pieces)
-		cursor->next_number = UINT64_MAX;
-	if (looked != (cursor->window > 0))
+		position->next_number = UINT64_MAX;
+	if (looked != (position->window > 0))
 		pool->share = 0;
 	pthread_mutex_unlock(&pool->lock);
 }
@@ -713,7 +718,7 @@ reader_cursor_set_ahead(struct reader_cursor *cursor, uint64_t bytes)
 enum { MEMORY = 64 << 20, PATIENCE_S = 10, HUGE = 2 << 20 };
 
 static void
-pool_free(struct reader_pool *pool)
+pool_free(struct pool *pool)
 {
 	for (unsigned i = 0; i < pool->disks; i++)
 		pthread_cond_destroy(&pool->disk[i].work);
@@ -728,7 +733,7 @@ pool_free(struct reader_pool *pool)
 }
 
 void
-reader_pool_drop(struct reader_pool *pool)
+pool_drop(struct pool *pool)
 {
 	bool last = --pool->refs == 0;
 
@@ -739,14 +744,14 @@ reader_pool_drop(struct reader_pool *pool)
 
 /* Gives the memory back to the kernel, unless a disk still uses some of it. */
 static void
-pool_rest(struct reader_pool *pool)
+pool_rest(struct pool *pool)
 {
 	if (!pool->used)
 		madvise(pool->memory, pool->memory_bytes, MADV_DONTNEED);
 }
 
 void
-reader_pool_leave(struct reader_pool *pool)
+pool_leave(struct pool *pool)
 {
 	int64_t until = clock_steady() + NS_SECOND / 2;
 	struct timespec at = { .tv_sec = until / NS_SECOND,
@@ -759,28 +764,28 @@ reader_pool_leave(struct reader_pool *pool)
 		pthread_cond_broadcast(&pool->disk[i].work);
 	while (pool->threads && !err)
 		err = pthread_cond_timedwait(&pool->ended, &pool->lock, &at);
-	reader_pool_drop(pool);
+	pool_drop(pool);
 }
 
 static void
-size_pieces(struct reader_pool *pool, const struct reader_pool_args *a)
+size_pieces(struct pool *pool, const struct pool_args *a)
 {
 	uint64_t memory = a->memory ? a->memory : MEMORY;
 
-	pool->request_bytes = READER_REQUEST;
-	pool->piece_bytes = reader_up(a->piece ? a->piece : 1, READER_REQUEST);
-	pool->head = reader_up(a->head, READER_PAGE);
-	pool->stride = pool->head + pool->piece_bytes + READER_PAGE;
-	pool->pieces = READER_LEAST;
-	if (memory / pool->stride > READER_LEAST)
+	pool->request_bytes = POOL_REQUEST;
+	pool->piece_bytes = pool_up(a->piece ? a->piece : 1, POOL_REQUEST);
+	pool->head = pool_up(a->head, POOL_PAGE);
+	pool->stride = pool->head + pool->piece_bytes + POOL_PAGE;
+	pool->pieces = POOL_LEAST;
+	if (memory / pool->stride > POOL_LEAST)
 		pool->pieces = (unsigned)(memory / pool->stride);
-	pool->memory_bytes = reader_up(pool->stride * pool->pieces, HUGE);
+	pool->memory_bytes = pool_up(pool->stride * pool->pieces, HUGE);
 }
 
 /* Maps the buffers.  The kernel supplies a page at its first use, so a short
  * recording costs little memory. */
 static int
-make_memory(struct reader_pool *pool)
+make_memory(struct pool *pool)
 {
 	pool->memory = mmap(NULL, pool->memory_bytes, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -793,7 +798,7 @@ make_memory(struct reader_pool *pool)
 }
 
 static int
-make_pieces(struct reader_pool *pool)
+make_pieces(struct pool *pool)
 {
 	/* One more, as a piece need not begin at a page. */
 	size_t each = pool->piece_bytes / pool->request_bytes + 1;
@@ -803,7 +808,7 @@ make_pieces(struct reader_pool *pool)
 	if (!pool->piece || !pool->request)
 		return -ENOMEM;
 	for (unsigned i = pool->pieces; i-- > 0;) {
-		struct reader_piece *p = &pool->piece[i];
+		struct pool_piece *p = &pool->piece[i];
 
 		p->buffer = pool->memory + i * pool->stride + pool->head;
 		p->request = pool->request + i * each;
@@ -814,7 +819,7 @@ make_pieces(struct reader_pool *pool)
 }
 
 static int
-make_disks(struct reader_pool *pool, unsigned n)
+make_disks(struct pool *pool, unsigned n)
 {
 	uint64_t requests =
 	    pool->pieces * (pool->piece_bytes / pool->request_bytes);
@@ -823,14 +828,14 @@ make_disks(struct reader_pool *pool, unsigned n)
 	if (!pool->disk)
 		return -ENOMEM;
 	for (; pool->disks < n; pool->disks++) {
-		struct reader_disk *d = &pool->disk[pool->disks];
+		struct pool_disk *d = &pool->disk[pool->disks];
 
 		d->pool = pool;
 		d->now.tail = &d->now.first;
 		d->soon.tail = &d->soon.first;
 		pthread_cond_init(&d->work, NULL);
-		d->depth = READER_DEPTH;
-		if (requests / (2 * n) < READER_DEPTH)
+		d->depth = POOL_DEPTH;
+		if (requests / (2 * n) < POOL_DEPTH)
 			d->depth = (unsigned)(requests / (2 * n));
 		if (!d->depth)
 			d->depth = 1;
@@ -839,9 +844,9 @@ make_disks(struct reader_pool *pool, unsigned n)
 }
 
 int
-reader_pool_make(struct reader_pool **pool, const struct reader_pool_args *a)
+pool_make(struct pool **pool, const struct pool_args *a)
 {
-	struct reader_pool *p = calloc(1, sizeof *p);
+	struct pool *p = calloc(1, sizeof *p);
 	pthread_condattr_t steady;
 	int err;
 
@@ -850,7 +855,7 @@ reader_pool_make(struct reader_pool **pool, const struct reader_pool_args *a)
 	p->shared = true;
 	p->refs = 1;
 	p->patience = a->patience ? a->patience : PATIENCE_S * NS_SECOND;
-	p->ring = reader_ring_can();
+	p->ring = pool_ring_can();
 	pthread_condattr_init(&steady);
 	pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
 	pthread_mutex_init(&p->lock, NULL);
@@ -870,7 +875,7 @@ reader_pool_make(struct reader_pool **pool, const struct reader_pool_args *a)
 }
 
 void
-reader_pool_facts(struct reader_pool *pool, uint64_t *bytes, unsigned *hang)
+pool_facts(struct pool *pool, uint64_t *bytes, unsigned *hang)
 {
 	int64_t now = clock_steady();
 
@@ -878,17 +883,17 @@ reader_pool_facts(struct reader_pool *pool, uint64_t *bytes, unsigned *hang)
 	pthread_mutex_lock(&pool->lock);
 	*bytes = pool->used * pool->piece_bytes;
 	for (unsigned i = 0; i < pool->disks; i++)
-		*hang += reader_disk_hangs(&pool->disk[i], now);
+		*hang += pool_disk_hangs(&pool->disk[i], now);
 	pthread_mutex_unlock(&pool->lock);
 }
 
 bool
-reader_pool_hangs(struct reader_pool *pool, unsigned disk)
+pool_hangs(struct pool *pool, unsigned disk)
 {
 	bool hangs;
 
 	pthread_mutex_lock(&pool->lock);
-	hangs = reader_disk_hangs(&pool->disk[disk], clock_steady());
+	hangs = pool_disk_hangs(&pool->disk[disk], clock_steady());
 	pthread_mutex_unlock(&pool->lock);
 	return hangs;
 }
@@ -897,22 +902,22 @@ reader_pool_hangs(struct reader_pool *pool, unsigned disk)
 
 /* Drops all pieces, also those that the caller did not put. */
 static void
-drop_all(struct reader *r)
+drop_all(struct pool_reader *r)
 {
 	for (unsigned i = 0; i < r->pool->pieces; i++) {
-		struct reader_piece *p = &r->pool->piece[i];
+		struct pool_piece *p = &r->pool->piece[i];
 
 		if (p->reader != r)
 			continue;
 		p->users = 0;
-		reader_piece_drop(p);
+		pool_piece_drop(p);
 	}
 }
 
 void
-reader_close(struct reader *r)
+pool_reader_close(struct pool_reader *r)
 {
-	struct reader_pool *pool;
+	struct pool *pool;
 
 	if (!r)
 		return;
@@ -920,20 +925,20 @@ reader_close(struct reader *r)
 	pthread_mutex_lock(&pool->lock);
 	r->closed = true;
 	drop_all(r);
-	reader_chunk_close(r);
+	pool_chunk_close(r);
 	reader_leave(r);
 	if (pool->shared) {
 		if (!--pool->readers)
 			pool_rest(pool);
-		reader_pool_drop(pool);
+		pool_drop(pool);
 	} else {
 		pthread_mutex_unlock(&pool->lock);
-		reader_pool_leave(pool);
+		pool_leave(pool);
 	}
 }
 
 static int
-make_parts(struct reader *r)
+make_parts(struct pool_reader *r)
 {
 	r->part = calloc(r->pool->disks + 1, sizeof *r->part);
 	if (!r->part)
@@ -946,9 +951,9 @@ make_parts(struct reader *r)
 }
 
 static int
-find_pool(struct reader *r, const struct reader_args *a)
+find_pool(struct pool_reader *r, const struct pool_reader_args *a)
 {
-	const struct reader_pool_args own = {
+	const struct pool_args own = {
 		.disks = r->rec->disks->n,
 		.memory = a->memory,
 		.piece = a->piece,
@@ -965,17 +970,17 @@ find_pool(struct reader *r, const struct reader_args *a)
 		pthread_mutex_unlock(&r->pool->lock);
 		return 0;
 	}
-	err = reader_pool_make(&r->pool, &own);
+	err = pool_make(&r->pool, &own);
 	if (!err)
 		r->pool->shared = false;
 	return err;
 }
 
 int
-reader_open(struct reader **reader, struct recording *rec,
-	    const struct reader_args *a)
+pool_reader_open(struct pool_reader **reader, struct recording *rec,
+		 const struct pool_reader_args *a)
 {
-	struct reader *r = calloc(1, sizeof *r);
+	struct pool_reader *r = calloc(1, sizeof *r);
 	int err;
 
 	if (!r)
@@ -995,26 +1000,26 @@ reader_open(struct reader **reader, struct recording *rec,
 	if (!err && r->timer < 0)
 		err = -errno;
 	if (err)
-		reader_close(r);
+		pool_reader_close(r);
 	else
 		*reader = r;
 	return err;
 }
 
 void
-reader_watch(struct reader *r)
+pool_reader_watch(struct pool_reader *r)
 {
-	struct reader_pool *pool = r->pool;
+	struct pool *pool = r->pool;
 	int64_t now = clock_steady();
 
 	pthread_mutex_lock(&pool->lock);
 	for (unsigned i = 0; i < pool->disks; i++)
-		r->rec->part[i].hangs = reader_disk_hangs(&pool->disk[i], now);
+		r->rec->part[i].hangs = pool_disk_hangs(&pool->disk[i], now);
 	pthread_mutex_unlock(&pool->lock);
 }
 
 void
-reader_exchange(struct reader *r, struct recording *fresh)
+pool_reader_exchange(struct pool_reader *r, struct recording *fresh)
 {
 	pthread_mutex_lock(&r->pool->lock);
 	recording_exchange(r->rec, fresh);
@@ -1022,22 +1027,22 @@ reader_exchange(struct reader *r, struct recording *fresh)
 }
 
 void
-reader_facts(struct reader *r, struct reader_facts *f)
+pool_reader_facts(struct pool_reader *r, struct pool_reader_facts *f)
 {
-	struct reader_pool *pool = r->pool;
+	struct pool *pool = r->pool;
 	int64_t now = clock_steady();
 
 	pthread_mutex_lock(&pool->lock);
-	*f = (struct reader_facts){ .bytes = r->bytes };
+	*f = (struct pool_reader_facts){ .bytes = r->bytes };
 	for (unsigned i = 0; i < pool->disks; i++)
-		f->hang += reader_disk_hangs(&pool->disk[i], now);
+		f->hang += pool_disk_hangs(&pool->disk[i], now);
 	pthread_mutex_unlock(&pool->lock);
 }
 
 /* ---- getting and putting ------------------------------------------------- */
 
 /*
- * reader_get(): gives what is wanted now.  If it is not in a buffer, it is
+ * pool_get(): gives what is wanted now.  If it is not in a buffer, it is
  * requested before everything that is read ahead, and waited for.  A waiting
  * call holds no buffer and keeps nothing that it saw of the recording: it looks
  * the block up again afterwards.  A call that finds no buffer joins the pool's
@@ -1045,9 +1050,9 @@ reader_facts(struct reader *r, struct reader_facts *f)
  */
 
 static void
-queue_up(struct reader_call *h)
+queue_up(struct pool_call *h)
 {
-	struct reader_call **link = &h->cursor->reader->pool->call;
+	struct pool_call **link = &h->position->reader->pool->call;
 
 	if (h->queued)
 		return;
@@ -1059,10 +1064,10 @@ queue_up(struct reader_call *h)
 }
 
 static void
-step_out(struct reader_call *h)
+step_out(struct pool_call *h)
 {
-	struct reader_pool *pool = h->cursor->reader->pool;
-	struct reader_call **link = &pool->call;
+	struct pool *pool = h->position->reader->pool;
+	struct pool_call **link = &pool->call;
 
 	if (!h->queued)
 		return;
@@ -1070,18 +1075,18 @@ step_out(struct reader_call *h)
 		link = &(*link)->next;
 	*link = h->next;
 	h->queued = false;
-	reader_pool_wake(pool); /* there may be a buffer for the next one,
+	wake_first(pool); /* there may be a buffer for the next one,
 				   too */
 }
 
 /* True if a buffer is free for this call; else it joins the queue. */
 static bool
-find_buffer(struct reader_call *h)
+find_buffer(struct pool_call *h)
 {
-	struct reader_pool *pool = h->cursor->reader->pool;
+	struct pool *pool = h->position->reader->pool;
 
 	if ((!pool->call || pool->call == h) &&
-	    (pool->free || reader_piece_evict(pool, true)))
+	    (pool->free || piece_evict(pool, true)))
 		return true;
 	queue_up(h);
 	return false;
@@ -1089,13 +1094,13 @@ find_buffer(struct reader_call *h)
 
 /* True if every buffer is held by a disk that hangs. */
 static bool
-is_stuck(struct reader_pool *pool, int64_t now)
+is_stuck(struct pool *pool, int64_t now)
 {
 	for (unsigned i = 0; i < pool->pieces; i++) {
-		struct reader_piece *p = &pool->piece[i];
+		struct pool_piece *p = &pool->piece[i];
 
 		if (!p->reader || p->users || !p->left ||
-		    !reader_disk_hangs(p->disk, now))
+		    !pool_disk_hangs(p->disk, now))
 			return false;
 	}
 	return true;
@@ -1103,65 +1108,65 @@ is_stuck(struct reader_pool *pool, int64_t now)
 
 /* Requests a piece from its disk.  After a jump it is no longer than needed,
  * rounded to pages or, with verify, to quanta of checksums. */
-static struct reader_piece *
-ask_now(struct reader_call *h)
+static struct pool_piece *
+ask_now(struct pool_call *h)
 {
-	struct reader_cursor *cursor = h->cursor;
-	struct reader *r = cursor->reader;
-	uint64_t end = reader_grid_end(r, h->b, h->at), from;
-	uint64_t unit = cursor->managed ? READER_PAGE : READER_ALIGN;
-	struct reader_piece *p;
+	struct pool_position *position = h->position;
+	struct pool_reader *r = position->reader;
+	uint64_t end = grid_end(r, h->b, h->at), from;
+	uint64_t unit = position->managed ? POOL_PAGE : POOL_ALIGN;
+	struct pool_piece *p;
 
 	if (r->verify)
 		unit = BLOCK_QUANTUM;
 	if (h->jumped && h->bytes && h->bytes < end - h->at &&
-	    reader_up(h->at + h->bytes, unit) < end)
-		end = reader_up(h->at + h->bytes, unit);
-	from = h->jumped || r->verify ? reader_down(h->at, unit) : h->at;
-	end = reader_piece_next(r, h->number, h->at, end);
-	p = reader_piece_ask(r, h->b, from, end, true);
+	    pool_up(h->at + h->bytes, unit) < end)
+		end = pool_up(h->at + h->bytes, unit);
+	from = h->jumped || r->verify ? pool_down(h->at, unit) : h->at;
+	end = piece_next(r, h->number, h->at, end);
+	p = piece_ask(r, h->b, from, end, true);
 	if (!p)
 		return NULL;
-	p->ahead = cursor; /* until it is given */
-	cursor->ahead++;
-	if (cursor->next_number == p->number && cursor->next_at < end)
-		cursor->next_at = end;
+	p->ahead = position; /* until it is given */
+	position->ahead++;
+	if (position->next_number == p->number && position->next_at < end)
+		position->next_at = end;
 	return p;
 }
 
 /* Gives a bad stretch: up to the end of the piece, or of the block if it has no
  * disk. */
 static int
-give_bad(struct reader_call *h, int err)
+give_bad(struct pool_call *h, int err)
 {
 	uint64_t end = h->b->disk < 0
 			   ? h->b->record.bytes
-			   : reader_grid_end(h->cursor->reader, h->b, h->at);
+			   : grid_end(h->position->reader, h->b, h->at);
 
-	*h->v = (struct reader_view){ .at = h->at,
-				      .bytes = end - h->at,
-				      .err = err };
+	*h->v = (struct pool_stretch){ .at = h->at,
+				       .bytes = end - h->at,
+				       .err = err };
 	return 0;
 }
 
 static void
-note_hang(struct reader_call *h, bool hangs)
+note_hang(struct pool_call *h, bool hangs)
 {
-	struct recording *rec = h->cursor->reader->rec;
+	struct recording *rec = h->position->reader->rec;
 
 	rec->part[h->b->disk].hangs = hangs;
 }
 
 static int
-give(struct reader_call *h, struct reader_piece *p)
+give(struct pool_call *h, struct pool_piece *p)
 {
-	struct reader *r = h->cursor->reader;
-	struct reader_view *v = h->v;
+	struct pool_reader *r = h->position->reader;
+	struct pool_stretch *v = h->v;
 	uint64_t end;
 
 	note_hang(h, p->disk->hangs);
-	*v = (struct reader_view){ .at = h->at, .piece = p };
-	v->err = reader_piece_stretch(p, h->at, &end);
+	*v = (struct pool_stretch){ .at = h->at, .piece = p };
+	v->err = pool_piece_stretch(p, h->at, &end);
 	v->bytes = end - h->at;
 	if (h->bytes && v->bytes > h->bytes)
 		v->bytes = h->bytes;
@@ -1169,7 +1174,7 @@ give(struct reader_call *h, struct reader_piece *p)
 		v->data = p->data + (h->at - p->at);
 	p->users++;
 	p->used = ++r->pool->turn;
-	p->used_at = h->cursor->used;
+	p->used_at = h->position->used;
 	if (p->ahead)
 		p->ahead->ahead--;
 	p->ahead = NULL;
@@ -1178,26 +1183,26 @@ give(struct reader_call *h, struct reader_piece *p)
 
 /* Gives up: the disk hangs, or all buffers are held by disks that do. */
 static int
-give_up(struct reader_call *h, struct reader_piece *p)
+give_up(struct pool_call *h, struct pool_piece *p)
 {
 	if (p && !p->users)
-		reader_piece_drop(p);
+		pool_piece_drop(p);
 	give_bad(h, -ETIMEDOUT);
-	reader_cursor_read_ahead(h->cursor);
+	read_ahead(h->position);
 	return 0;
 }
 
 /* Returns 0, or -EAGAIN: not there yet. */
 static int
-get_piece(struct reader_call *h, int64_t now)
+get_piece(struct pool_call *h, int64_t now)
 {
-	struct reader *r = h->cursor->reader;
-	struct reader_pool *pool = r->pool;
-	bool hangs = reader_disk_hangs(&pool->disk[h->b->disk], now);
-	struct reader_piece *p = reader_piece_find(r, h->number, h->at);
+	struct pool_reader *r = h->position->reader;
+	struct pool *pool = r->pool;
+	bool hangs = pool_disk_hangs(&pool->disk[h->b->disk], now);
+	struct pool_piece *p = piece_find(r, h->number, h->at);
 
 	if (p)
-		reader_piece_hurry(p);
+		piece_hurry(p);
 	if (!p && !hangs && find_buffer(h)) {
 		p = ask_now(h);
 		step_out(h);
@@ -1207,7 +1212,7 @@ get_piece(struct reader_call *h, int64_t now)
 	if (p)
 		p->users++; /* keeps read-ahead from taking its buffer */
 	if (!hangs)
-		reader_cursor_read_ahead(h->cursor);
+		read_ahead(h->position);
 	if (p)
 		p->users--;
 	if (p && !p->left)
@@ -1221,10 +1226,10 @@ get_piece(struct reader_call *h, int64_t now)
 
 /* Returns the steady time at which to look again without any news. */
 static int64_t
-patience_end(const struct reader_call *h)
+patience_end(const struct pool_call *h)
 {
-	const struct reader_pool *pool = h->cursor->reader->pool;
-	const struct reader_disk *d = &pool->disk[h->b->disk];
+	const struct pool *pool = h->position->reader->pool;
+	const struct pool_disk *d = &pool->disk[h->b->disk];
 
 	return (d->in_flight ? d->progress_at : clock_steady()) +
 	       pool->patience + 1;
@@ -1238,9 +1243,9 @@ timespec_of(int64_t ns)
 }
 
 static void
-set_timer(const struct reader_call *h)
+set_timer(const struct pool_call *h)
 {
-	struct reader *r = h->cursor->reader;
+	struct pool_reader *r = h->position->reader;
 	const struct itimerspec at = { .it_value =
 					   timespec_of(patience_end(h)) };
 
@@ -1252,9 +1257,9 @@ set_timer(const struct reader_call *h)
 /* Looks the block up in the recording as it is now.  Returns 0, or -ENODATA: it
  * has no such data. */
 static int
-find_block(struct reader_call *h)
+find_block(struct pool_call *h)
 {
-	const struct recording *rec = h->cursor->reader->rec;
+	const struct recording *rec = h->position->reader->rec;
 
 	if (h->number >= rec->blocks)
 		return -ENODATA;
@@ -1266,7 +1271,7 @@ find_block(struct reader_call *h)
 
 /* Returns 0, -EAGAIN or -ENODATA. */
 static int
-try(struct reader_call *h, int64_t now)
+try(struct pool_call *h, int64_t now)
 {
 	int err = find_block(h);
 
@@ -1278,10 +1283,10 @@ try(struct reader_call *h, int64_t now)
 /* Waits for news of piece `p` (or of a buffer, if NULL), or until it is time to
  * look again. */
 static void
-wait_for(struct reader_call *h, const struct reader_piece *p)
+wait_for(struct pool_call *h, const struct pool_piece *p)
 {
-	struct reader *r = h->cursor->reader;
-	struct reader_call **link = &r->waiting;
+	struct pool_reader *r = h->position->reader;
+	struct pool_call **link = &r->waiting;
 	int64_t end = patience_end(h);
 	struct timespec at = timespec_of(end < h->until ? end : h->until);
 	pthread_condattr_t steady;
@@ -1301,9 +1306,9 @@ wait_for(struct reader_call *h, const struct reader_piece *p)
 }
 
 static int
-wait(struct reader_call *h)
+wait(struct pool_call *h)
 {
-	struct reader *r = h->cursor->reader;
+	struct pool_reader *r = h->position->reader;
 	int64_t now = clock_steady();
 	int err;
 
@@ -1312,19 +1317,19 @@ wait(struct reader_call *h)
 			set_timer(h);
 			return -ETIMEDOUT;
 		}
-		wait_for(h, reader_piece_find(r, h->number, h->at));
+		wait_for(h, piece_find(r, h->number, h->at));
 		now = clock_steady();
 	}
 	return err;
 }
 
 int
-reader_get(struct reader_cursor *cursor, uint64_t number, uint64_t at,
-	   uint64_t bytes, struct reader_view *v, int64_t until)
+pool_get(struct pool_position *position, uint64_t number, uint64_t at,
+	 uint64_t bytes, struct pool_stretch *v, int64_t until)
 {
-	struct reader *r = cursor->reader;
-	struct reader_call h = {
-		.cursor = cursor,
+	struct pool_reader *r = position->reader;
+	struct pool_call h = {
+		.position = position,
 		.number = number,
 		.at = at,
 		.bytes = bytes,
@@ -1338,32 +1343,32 @@ reader_get(struct reader_cursor *cursor, uint64_t number, uint64_t at,
 	err = find_block(&h);
 	if (!err) {
 		if (h.b->disk >= 0)
-			h.jumped = reader_cursor_follow(cursor, number, at);
+			h.jumped = position_follow(position, number, at);
 		err = wait(&h);
 		step_out(&h);
 	}
 	if (!err) {
-		cursor->number = number;
-		cursor->at = v->at + v->bytes;
+		position->number = number;
+		position->at = v->at + v->bytes;
 	}
 	pthread_mutex_unlock(&r->pool->lock);
 	return err;
 }
 
-/* True if the piece is not needed any more.  A pool with a single cursor drops
- * a piece once all of it was given. */
+/* True if the piece is not needed any more.  A pool with a single position
+ * drops a piece once all of it was given. */
 static bool
-is_done(const struct reader_pool *pool, const struct reader_piece *p)
+is_done(const struct pool *pool, const struct pool_piece *p)
 {
-	bool alone = !pool->cursors || !pool->cursors->next;
+	bool alone = !pool->positions || !pool->positions->next;
 
 	return !p->known || p->bads || (alone && p->given >= p->bytes);
 }
 
 void
-reader_put(struct reader *r, struct reader_view *v)
+pool_put(struct pool_reader *r, struct pool_stretch *v)
 {
-	struct reader_piece *p = v->piece;
+	struct pool_piece *p = v->piece;
 
 	if (!p)
 		return;
@@ -1372,9 +1377,9 @@ reader_put(struct reader *r, struct reader_view *v)
 	if (--p->users)
 		;
 	else if (is_done(r->pool, p))
-		reader_piece_drop(p);
+		pool_piece_drop(p);
 	else
-		reader_pool_wake(r->pool);
+		wake_first(r->pool);
 	pthread_mutex_unlock(&r->pool->lock);
 	v->piece = NULL;
 }

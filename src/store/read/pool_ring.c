@@ -9,16 +9,16 @@
 #include <liburing.h>
 #include <time.h>
 
-#include "store/read/reader_priv.h"
+#include "store/read/pool_priv.h"
 
 struct disk_ring {
 	struct io_uring u;
-	struct reader_disk *disk;
+	struct pool_disk *disk;
 	unsigned in_flight; /* requests that the kernel has */
 };
 
 bool
-reader_ring_can(void)
+pool_ring_can(void)
 {
 	struct io_uring u;
 
@@ -40,22 +40,22 @@ ring_open(struct io_uring *u)
 	int err = -EINVAL;
 
 	for (unsigned i = 0; i < 3 && err == -EINVAL; i++)
-		err = io_uring_queue_init(READER_DEPTH, u, flags[i]);
+		err = io_uring_queue_init(POOL_DEPTH, u, flags[i]);
 	return err;
 }
 
 /* Submits a request.  One that io_uring cannot do is read here at once. */
 static void
-begin(struct disk_ring *g, struct reader_request *q)
+begin(struct disk_ring *g, struct pool_request *q)
 {
-	int fd = reader_chunk_open(q->piece);
+	int fd = pool_chunk_open(q->piece);
 	struct io_uring_sqe *sqe;
 
 	if (fd < 0) {
-		reader_request_done(q, 0);
+		pool_request_done(q, 0);
 		return;
 	}
-	/* Never NULL: the ring has READER_DEPTH entries, and no more are in
+	/* Never NULL: the ring has POOL_DEPTH entries, and no more are in
 	 * flight. */
 	sqe = io_uring_get_sqe(&g->u);
 	io_uring_prep_read(sqe, fd, q->to, q->bytes, q->offset);
@@ -74,37 +74,37 @@ collect(struct disk_ring *g)
 	if (err < 0 && err != -EINTR)
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 	while (!io_uring_peek_cqe(&g->u, &cqe)) {
-		struct reader_request *q = io_uring_cqe_get_data(cqe);
+		struct pool_request *q = io_uring_cqe_get_data(cqe);
 		int got = cqe->res;
 
 		io_uring_cqe_seen(&g->u, cqe);
 		g->in_flight--;
-		reader_request_done(q, got);
+		pool_request_done(q, got);
 	}
 }
 
 /* Takes requests that may begin; waits for one if none is in flight.  Returns
  * their number; 0 with none in flight: the pool stops. */
 static unsigned
-take(struct disk_ring *g, struct reader_request **q)
+take(struct disk_ring *g, struct pool_request **q)
 {
-	struct reader_disk *d = g->disk;
-	struct reader_pool *pool = d->pool;
+	struct pool_disk *d = g->disk;
+	struct pool *pool = d->pool;
 	unsigned n = 0;
 
 	pthread_mutex_lock(&pool->lock);
-	while (!g->in_flight && !reader_disk_waits(d) && !pool->stop)
+	while (!g->in_flight && !pool_disk_waits(d) && !pool->stop)
 		pthread_cond_wait(&d->work, &pool->lock);
-	while (n < READER_DEPTH && (q[n] = reader_disk_take(d)))
+	while (n < POOL_DEPTH && (q[n] = pool_disk_take(d)))
 		n++;
 	pthread_mutex_unlock(&pool->lock);
 	return n;
 }
 
 bool
-reader_ring_run(struct reader_disk *d)
+pool_ring_run(struct pool_disk *d)
 {
-	struct reader_request *q[READER_DEPTH];
+	struct pool_request *q[POOL_DEPTH];
 	struct disk_ring g = { .disk = d };
 	unsigned n;
 

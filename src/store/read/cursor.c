@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "store/read/open_file.h"
+#include "store/read/cursor.h"
 #include "store/read/open_recordings_priv.h"
 #include "store/read/readahead.h"
 #include "store/recording/recording_priv.h"
@@ -20,41 +20,42 @@
 #define LOOK (NS_SECOND / 5) /* between refreshes of a recording that grows */
 
 /*
- * A view is used by one thread at a time, and only for as long as arithmetic
- * takes.  A view that may have to read metadata is used by the recording's
- * thread only.  Fill is always made by that thread, from a view of its own: so
- * a caller that waits for fill delays no reader.
+ * A view is used by one thread at a time: under the recording's lock, for as
+ * long as arithmetic takes, or, while it is marked as busy, by the recording's
+ * thread.  A view that may have to read metadata is used by that thread only.
+ * Fill is always made by that thread, from a view of its own: so a caller that
+ * waits for fill delays no reader.
  */
-struct open_file {
+struct cursor {
 	struct open_recording *op;
 	bool by_thread;	  /* the view may wait for a disk: used by the
 			     recording's thread only */
 	bool fills;	  /* fill what a disk refuses to read */
 	atomic_bool told; /* logged: packets of another thread */
-	struct reader_cursor cursor[READAHEAD_STRETCHES];
+	struct pool_position position[READAHEAD_STRETCHES];
 	struct view *view;
 	struct view *filler; /* owned by the recording's thread; made when
 				needed */
 
 	/* ---- under open_recording::lock */
-	struct open_file *next; /* open_recording::file */
-	uint64_t turn;		/* open_recording::turn at its last refresh */
-	unsigned refs;		/* the opener, and jobs */
-	bool busy;		/* the recording's thread refreshes its view */
-	uint64_t bytes;		/* length of the view */
+	struct cursor *next; /* open_recording::cursor */
+	uint64_t turn;	     /* open_recording::turn at its last refresh */
+	unsigned refs;	     /* the opener, and jobs */
+	bool busy;	     /* the recording's thread refreshes its view */
+	uint64_t bytes;	     /* length of the view */
 	struct readahead readahead;
 	uint64_t
 	    ahead[READAHEAD_STRETCHES]; /* read-ahead in bytes, as set for each
-				   cursor */
+				   position */
 	struct view_span span;		/* span found last, */
 	uint64_t span_at;		/* offset of that span in the view */
 };
 
-/* A request: one call of open_file_read(). */
-struct file_request {
-	struct open_file *rd;
-	struct open_file_answer *a;
-	struct reader_cursor *cursor;
+/* A request: one call of cursor_read(). */
+struct cursor_request {
+	struct cursor *c;
+	struct cursor_answer *a;
+	struct pool_position *position;
 	uint64_t offset;
 	size_t left, most; /* bytes: still to give; asked for */
 	bool live, row;
@@ -70,19 +71,19 @@ struct file_request {
 };
 
 static void
-drop(struct open_file *rd)
+drop(struct cursor *c)
 {
-	struct open_recording *op = rd->op;
+	struct open_recording *op = c->op;
 	bool last;
 
 	pthread_mutex_lock(&op->lock);
-	last = --rd->refs == 0;
+	last = --c->refs == 0;
 	pthread_mutex_unlock(&op->lock);
 	if (!last)
 		return;
-	view_free(rd->view);
-	view_free(rd->filler);
-	free(rd);
+	view_free(c->view);
+	view_free(c->filler);
+	free(c);
 	open_recording_drop(op);
 }
 
@@ -98,9 +99,9 @@ drop(struct open_file *rd)
 
 /* Appends bytes to the answer. */
 static void
-answer_add(struct file_request *q, const uint8_t *data, size_t bytes)
+answer_add(struct cursor_request *q, const uint8_t *data, size_t bytes)
 {
-	struct open_file_answer *a = q->a;
+	struct cursor_answer *a = q->a;
 	struct iovec *last = a->parts ? &a->iov[a->parts - 1] : NULL;
 
 	if (last && (uint8_t *)last->iov_base + last->iov_len == data)
@@ -117,7 +118,7 @@ answer_add(struct file_request *q, const uint8_t *data, size_t bytes)
  * Returns where the next bytes go in the answer's own memory; NULL: no memory.
  */
 static uint8_t *
-answer_own(struct file_request *q)
+answer_own(struct cursor_request *q)
 {
 	if (!q->a->own)
 		q->a->own = malloc(q->most);
@@ -127,9 +128,9 @@ answer_own(struct file_request *q)
 /* Copies what the answer has in cache buffers to its own memory, and puts the
  * buffers.  Returns 0 or -ENOMEM. */
 static int
-answer_let_go(struct file_request *q)
+answer_let_go(struct cursor_request *q)
 {
-	struct open_file_answer *a = q->a;
+	struct cursor_answer *a = q->a;
 	size_t at = 0;
 
 	if (!a->views)
@@ -143,7 +144,7 @@ answer_let_go(struct file_request *q)
 		at += a->iov[i].iov_len;
 	}
 	for (unsigned i = 0; i < a->views; i++)
-		reader_put(q->rd->op->reader, &a->view[i]);
+		pool_put(q->c->op->reader, &a->view[i]);
 	a->iov[0] = (struct iovec){ a->own, at };
 	a->parts = 1;
 	a->views = 0;
@@ -151,36 +152,36 @@ answer_let_go(struct file_request *q)
 }
 
 /*
- * As reader_get(), but holds none of the answer's buffers while it waits, and
+ * As pool_get(), but holds none of the answer's buffers while it waits, and
  * waits as long as the patience.  Bytes that are not there come back as a bad
  * stretch.
  */
 static int
-get_stretch(struct file_request *q, uint64_t number, uint64_t at,
-	    uint64_t bytes, struct reader_view *v)
+get_stretch(struct cursor_request *q, uint64_t number, uint64_t at,
+	    uint64_t bytes, struct pool_stretch *v)
 {
-	int64_t until = clock_steady() + q->rd->op->set->patience + NS_SECOND;
-	int err = reader_get(q->cursor, number, at, bytes, v,
-			     q->a->views ? 0 : until);
+	int64_t until = clock_steady() + q->c->op->set->patience + NS_SECOND;
+	int err = pool_get(q->position, number, at, bytes, v,
+			   q->a->views ? 0 : until);
 
 	if (err == -ETIMEDOUT && q->a->views) {
 		err = answer_let_go(q);
 		if (!err)
 			err =
-			    reader_get(q->cursor, number, at, bytes, v, until);
+			    pool_get(q->position, number, at, bytes, v, until);
 	}
 	if (err != -ENODATA && err != -ETIMEDOUT)
 		return err;
 	/* The chunk ends before this, or is missing, or its disk hangs. */
-	*v = (struct reader_view){ .at = at, .bytes = bytes, .err = err };
+	*v = (struct pool_stretch){ .at = at, .bytes = bytes, .err = err };
 	return 0;
 }
 
 void
-open_file_done(struct open_file *rd, struct open_file_answer *a)
+cursor_done(struct cursor *c, struct cursor_answer *a)
 {
 	for (unsigned i = 0; i < a->views; i++)
-		reader_put(rd->op->reader, &a->view[i]);
+		pool_put(c->op->reader, &a->view[i]);
 	free(a->own);
 	a->own = NULL;
 	a->parts = a->views = 0;
@@ -190,15 +191,15 @@ open_file_done(struct open_file *rd, struct open_file_answer *a)
 /* ---- the views ----------------------------------------------------------- */
 
 /*
- * The views of an open file, and who may use them when: the recording's thread,
+ * The views of a cursor, and who may use them when: the recording's thread,
  * or a reader while the recording is not being exchanged.  Jobs of that thread
  * hold a reference of the file, because the thread may come back long after its
  * caller has given up.
  */
 
-struct file_job {
+struct cursor_job {
 	struct open_recording_job job;
-	struct open_file *rd;
+	struct cursor *c;
 	struct view_choice choice;
 	struct fault fault;
 	struct view_span span;
@@ -210,151 +211,151 @@ struct file_job {
 static void
 clear_job(struct open_recording_job *job)
 {
-	drop(((struct file_job *)job)->rd);
+	drop(((struct cursor_job *)job)->c);
 	free(job);
 }
 
-static struct file_job *
-make_job(struct open_file *rd,
+static struct cursor_job *
+make_job(struct cursor *c,
 	 int (*run)(struct open_recording *, struct open_recording_job *),
 	 size_t bytes)
 {
-	struct file_job *j = calloc(1, sizeof *j + bytes);
+	struct cursor_job *j = calloc(1, sizeof *j + bytes);
 
 	if (!j)
 		return NULL;
 	j->job.run = run;
 	j->job.clear = clear_job;
 	j->job.refs = 1;
-	j->rd = rd;
+	j->c = c;
 	j->bytes = bytes;
-	pthread_mutex_lock(&rd->op->lock);
-	rd->refs++;
-	pthread_mutex_unlock(&rd->op->lock);
+	pthread_mutex_lock(&c->op->lock);
+	c->refs++;
+	pthread_mutex_unlock(&c->op->lock);
 	return j;
 }
 
 static int
 run_make(struct open_recording *op, struct open_recording_job *job)
 {
-	struct file_job *j = (struct file_job *)job;
+	struct cursor_job *j = (struct cursor_job *)job;
 
-	return view_make(&j->rd->view, op->rec, &j->choice, &j->fault);
+	return view_make(&j->c->view, op->rec, &j->choice, &j->fault);
 }
 
-/* Makes its view.  Returns as open_file_make(). */
+/* Makes its view.  Returns as cursor_open(). */
 static int
-make_view(struct open_file *rd, const struct view_choice *choice,
+make_view(struct cursor *c, const struct view_choice *choice,
 	  struct fault *fault)
 {
-	struct file_job *j = make_job(rd, run_make, 0);
+	struct cursor_job *j = make_job(c, run_make, 0);
 	int err = -ENOMEM;
 
 	if (j) {
 		j->choice = *choice;
-		err = open_recording_await(rd->op, &j->job);
+		err = open_recording_await(c->op, &j->job);
 	}
 	if (err == -ETIMEDOUT || !j) {
 		fault_set(fault, err, "io", "cannot read recording %s",
-			  rd->op->name);
+			  c->op->name);
 		fault_why(fault, j ? "a disk does not answer" : "no memory");
 	} else if (err) {
 		*fault = j->fault;
 	}
 	if (j)
-		open_recording_job_put(rd->op, &j->job);
+		open_recording_job_put(c->op, &j->job);
 	return err;
 }
 
 static void
-refresh_one(struct open_file *rd)
+refresh_one(struct cursor *c)
 {
-	struct open_recording *op = rd->op;
+	struct open_recording *op = c->op;
 	int err;
 
 	pthread_mutex_lock(&op->lock);
-	rd->busy = true;
+	c->busy = true;
 	pthread_mutex_unlock(&op->lock);
-	err = view_refresh(rd->view);
-	if (rd->filler && !err)
-		err = view_refresh(rd->filler);
+	err = view_refresh(c->view);
+	if (c->filler && !err)
+		err = view_refresh(c->filler);
 	pthread_mutex_lock(&op->lock);
 	if (!err)
-		rd->bytes = view_bytes(rd->view);
-	rd->busy = false;
+		c->bytes = view_bytes(c->view);
+	c->busy = false;
 	pthread_cond_broadcast(&op->done);
 	pthread_mutex_unlock(&op->lock);
 }
 
 /* Returns the next file that was not refreshed in this turn, with a reference:
  * it may be closed meanwhile. */
-static struct open_file *
+static struct cursor *
 next_of(struct open_recording *op, uint64_t turn)
 {
-	struct open_file *rd;
+	struct cursor *c;
 
 	pthread_mutex_lock(&op->lock);
-	rd = op->file;
-	while (rd && rd->turn == turn)
-		rd = rd->next;
-	if (rd) {
-		rd->turn = turn;
-		rd->refs++;
+	c = op->cursor;
+	while (c && c->turn == turn)
+		c = c->next;
+	if (c) {
+		c->turn = turn;
+		c->refs++;
 	}
 	pthread_mutex_unlock(&op->lock);
-	return rd;
+	return c;
 }
 
 void
-open_files_refresh(struct open_recording *op)
+cursors_refresh(struct open_recording *op)
 {
 	uint64_t turn = ++op->turn;
-	struct open_file *rd;
+	struct cursor *c;
 
-	while ((rd = next_of(op, turn))) {
-		refresh_one(rd);
-		drop(rd);
+	while ((c = next_of(op, turn))) {
+		refresh_one(c);
+		drop(c);
 	}
 }
 
 static int
 run_find(struct open_recording *op, struct open_recording_job *job)
 {
-	struct file_job *j = (struct file_job *)job;
+	struct cursor_job *j = (struct cursor_job *)job;
 
 	(void)op;
-	return view_find(j->rd->view, j->offset, &j->span);
+	return view_find(j->c->view, j->offset, &j->span);
 }
 
 static int
-find_by_thread(struct open_file *rd, uint64_t offset, struct view_span *s)
+find_by_thread(struct cursor *c, uint64_t offset, struct view_span *s)
 {
-	struct file_job *j = make_job(rd, run_find, 0);
+	struct cursor_job *j = make_job(c, run_find, 0);
 	int err;
 
 	if (!j)
 		return -ENOMEM;
 	j->offset = offset;
-	err = open_recording_await(rd->op, &j->job);
+	err = open_recording_await(c->op, &j->job);
 	if (!err)
 		*s = j->span;
-	open_recording_job_put(rd->op, &j->job);
+	open_recording_job_put(c->op, &j->job);
 	return err;
 }
 
 /* Finds a span in the view, which needs no disk.  The lock keeps the view and
  * the recording as they are.  Under open_recording::lock. */
 static int
-find_here(struct open_file *rd, uint64_t offset, struct view_span *s)
+find_here(struct cursor *c, uint64_t offset, struct view_span *s)
 {
-	struct open_recording *op = rd->op;
+	struct open_recording *op = c->op;
 	int64_t until = clock_steady() + op->set->patience;
 	struct timespec at = { until / NS_SECOND, until % NS_SECOND };
 	int err = 0;
 
-	while (!err && (rd->busy || op->exchanging))
+	while (!err && (c->busy || op->exchanging))
 		err = -pthread_cond_timedwait(&op->done, &op->lock, &at);
-	return err ? err : view_find(rd->view, offset, s);
+	return err ? err : view_find(c->view, offset, s);
 }
 
 static bool
@@ -366,36 +367,36 @@ is_in_span(uint64_t offset, const struct view_span *s, uint64_t at)
 /* Sets the request's span to the one that the file's last request used, if its
  * offset is in it.  Under open_recording::lock. */
 static bool
-find_again(struct file_request *q)
+find_again(struct cursor_request *q)
 {
-	const struct open_file *rd = q->rd;
+	const struct cursor *c = q->c;
 
-	if (!is_in_span(q->offset, &rd->span, rd->span_at))
+	if (!is_in_span(q->offset, &c->span, c->span_at))
 		return false;
-	q->span = rd->span;
-	q->span_at = rd->span_at;
+	q->span = c->span;
+	q->span_at = c->span_at;
 	return true;
 }
 
 /* As view_find(), for the request's offset; -ETIMEDOUT if a disk does not
  * answer. */
 static int
-find_span(struct file_request *q, struct view_span *s)
+find_span(struct cursor_request *q, struct view_span *s)
 {
-	struct open_file *rd = q->rd;
+	struct cursor *c = q->c;
 	int err = 0;
 
 	if (!is_in_span(q->offset, &q->span, q->span_at)) {
-		if (rd->by_thread)
-			err = find_by_thread(rd, q->offset, s);
-		pthread_mutex_lock(&rd->op->lock);
-		if (!rd->by_thread)
-			err = find_here(rd, q->offset, s);
+		if (c->by_thread)
+			err = find_by_thread(c, q->offset, s);
+		pthread_mutex_lock(&c->op->lock);
+		if (!c->by_thread)
+			err = find_here(c, q->offset, s);
 		if (!err) {
-			rd->span = q->span = *s;
-			rd->span_at = q->span_at = q->offset;
+			c->span = q->span = *s;
+			c->span_at = q->span_at = q->offset;
 		}
-		pthread_mutex_unlock(&rd->op->lock);
+		pthread_mutex_unlock(&c->op->lock);
 		return err;
 	}
 	*s = q->span;
@@ -426,60 +427,60 @@ view_end(struct open_recording *op)
 
 /* As view_want() and view_check(); any thread. */
 static uint64_t
-span_want(struct open_file *rd, const struct view_span *s, uint64_t bytes)
+span_want(struct cursor *c, const struct view_span *s, uint64_t bytes)
 {
 	uint64_t want;
 
-	view_begin(rd->op);
-	want = view_want(rd->view, s, bytes);
-	view_end(rd->op);
+	view_begin(c->op);
+	want = view_want(c->view, s, bytes);
+	view_end(c->op);
 	return want;
 }
 
 static int64_t
-span_check(struct open_file *rd, const struct view_span *s, const void *data,
+span_check(struct cursor *c, const struct view_span *s, const void *data,
 	   uint64_t n)
 {
 	int64_t good;
 
-	view_begin(rd->op);
-	good = view_check(rd->view, s, data, n);
-	view_end(rd->op);
+	view_begin(c->op);
+	good = view_check(c->view, s, data, n);
+	view_end(c->op);
 	return good;
 }
 
 static int
 run_fill(struct open_recording *op, struct open_recording_job *job)
 {
-	struct file_job *j = (struct file_job *)job;
-	struct open_file *rd = j->rd;
+	struct cursor_job *j = (struct cursor_job *)job;
+	struct cursor *c = j->c;
 	int err = 0;
 
-	reader_watch(op->reader); /* keeps fill from being learned from disks
+	pool_reader_watch(
+	    op->reader); /* keeps fill from being learned from disks
 				     that hang */
-	if (!rd->filler)
-		err = view_make(&rd->filler, op->rec, view_choice(rd->view),
+	if (!c->filler)
+		err = view_make(&c->filler, op->rec, view_choice(c->view),
 				&j->fault);
 	if (!err)
-		err = view_fill_bytes(rd->filler, &j->span, j->data, j->bytes);
+		err = view_fill_bytes(c->filler, &j->span, j->data, j->bytes);
 	return err;
 }
 
 /* As view_fill_bytes(); -ETIMEDOUT if a disk does not answer. */
 static int
-make_fill(struct open_file *rd, const struct view_span *s, void *to,
-	  size_t bytes)
+make_fill(struct cursor *c, const struct view_span *s, void *to, size_t bytes)
 {
-	struct file_job *j = make_job(rd, run_fill, bytes);
+	struct cursor_job *j = make_job(c, run_fill, bytes);
 	int err;
 
 	if (!j)
 		return -ENOMEM;
 	j->span = *s;
-	err = open_recording_await(rd->op, &j->job);
+	err = open_recording_await(c->op, &j->job);
 	if (!err)
 		memcpy(to, j->data, bytes);
-	open_recording_job_put(rd->op, &j->job);
+	open_recording_job_put(c->op, &j->job);
 	return err;
 }
 
@@ -497,13 +498,13 @@ make_fill(struct open_file *rd, const struct view_span *s, void *to,
 enum { RAW = 1 << 20 };
 
 static int
-give_fill(struct file_request *q, const struct view_span *s, size_t bytes)
+give_fill(struct cursor_request *q, const struct view_span *s, size_t bytes)
 {
 	uint8_t *to = answer_own(q);
 	int err = to ? answer_let_go(q) : -ENOMEM;
 
 	if (!err)
-		err = make_fill(q->rd, s, to, bytes);
+		err = make_fill(q->c, s, to, bytes);
 	if (err)
 		return err;
 	answer_add(q, to, bytes);
@@ -523,7 +524,7 @@ is_none(int err)
 /* True if the chunk never existed or exists no more.  In a recording that grows
  * it may still come, until one more refresh has not brought it. */
 static bool
-is_gone(const struct file_request *q, uint64_t number, int err)
+is_gone(const struct cursor_request *q, uint64_t number, int err)
 {
 	return is_none(err) && !q->row && (!q->live || q->gone == number + 1);
 }
@@ -538,20 +539,20 @@ is_lost(int err)
 
 /* True if data is filled that is there but cannot be read. */
 static bool
-is_filled(const struct file_request *q, int err)
+is_filled(const struct cursor_request *q, int err)
 {
 	if (q->row)
 		return false;
-	if (q->rd->op->set->once)
+	if (q->c->op->set->once)
 		return is_lost(err);
-	return q->rd->fills;
+	return q->c->fills;
 }
 
 /* Returns the disk of a block, or -1. */
 static int
-disk_of(struct file_request *q, uint64_t number)
+disk_of(struct cursor_request *q, uint64_t number)
 {
-	struct open_recording *op = q->rd->op;
+	struct open_recording *op = q->c->op;
 	int disk = -1;
 
 	pthread_mutex_lock(&op->lock);
@@ -562,9 +563,9 @@ disk_of(struct file_request *q, uint64_t number)
 }
 
 static bool
-is_awaited(struct file_request *q, uint64_t number)
+is_awaited(struct cursor_request *q, uint64_t number)
 {
-	struct open_recording *op = q->rd->op;
+	struct open_recording *op = q->c->op;
 	bool awaited;
 
 	pthread_mutex_lock(&op->lock);
@@ -579,7 +580,7 @@ is_awaited(struct file_request *q, uint64_t number)
  * more.  True: try again.
  */
 static bool
-comes_soon(struct file_request *q, uint64_t number, int err)
+comes_soon(struct cursor_request *q, uint64_t number, int err)
 {
 	enum { WAIT_NS = 20000000 };
 	int64_t now = clock_steady();
@@ -588,21 +589,21 @@ comes_soon(struct file_request *q, uint64_t number, int err)
 	    (err != -EAGAIN && q->gone == number + 1))
 		return false;
 	if (!q->until)
-		q->until = now + q->rd->op->set->patience;
+		q->until = now + q->c->op->set->patience;
 	if (now > q->until || answer_let_go(q))
 		return false;
 	if (err == -EAGAIN || is_awaited(q, number))
 		nanosleep(&(struct timespec){ .tv_nsec = WAIT_NS }, NULL);
 	else
 		q->gone = number + 1;
-	open_recording_refresh(q->rd->op, 0);
+	open_recording_refresh(q->c->op, 0);
 	return true;
 }
 
 /* Handles bytes that cannot be read.  Returns 0 if they were filled or shall be
  * tried again; else the error. */
 static int
-give_bad(struct file_request *q, const struct view_span *s, uint64_t bytes,
+give_bad(struct cursor_request *q, const struct view_span *s, uint64_t bytes,
 	 int err)
 {
 	size_t n = bytes < q->left ? (size_t)bytes : q->left;
@@ -613,7 +614,7 @@ give_bad(struct file_request *q, const struct view_span *s, uint64_t bytes,
 	if (!is_gone(q, s->number, err)) {
 		q->counts.unreadable_bytes += n;
 		if (disk >= 0)
-			open_recording_log(q->rd->op, disk, err);
+			open_recording_log(q->c->op, disk, err);
 	}
 	if (!is_gone(q, s->number, err) && !is_filled(q, err))
 		return err;
@@ -624,9 +625,9 @@ give_bad(struct file_request *q, const struct view_span *s, uint64_t bytes,
 
 /* True if the span is filled only because a disk that hangs is left out. */
 static bool
-is_unknown(struct file_request *q, const struct view_span *s)
+is_unknown(struct cursor_request *q, const struct view_span *s)
 {
-	struct open_recording *op = q->rd->op;
+	struct open_recording *op = q->c->op;
 	bool unknown = false;
 
 	pthread_mutex_lock(&op->lock);
@@ -638,26 +639,26 @@ is_unknown(struct file_request *q, const struct view_span *s)
 }
 
 static bool
-copy_live(struct file_request *q, uint64_t number, uint64_t at, uint64_t bytes,
-	  void *to)
+copy_live(struct cursor_request *q, uint64_t number, uint64_t at,
+	  uint64_t bytes, void *to)
 {
-	const struct open_recordings_hooks *h = &q->rd->op->set->hooks;
+	const struct open_recordings_hooks *h = &q->c->op->set->hooks;
 
 	if (!q->live || !h->copy ||
-	    !h->copy(h->arg, q->rd->op->name, number, at, bytes, to))
+	    !h->copy(h->arg, q->c->op->name, number, at, bytes, to))
 		return false;
 	q->counts.live_bytes += bytes;
 	return true;
 }
 
 static int
-give_view(struct file_request *q, struct reader_view *v)
+give_view(struct cursor_request *q, struct pool_stretch *v)
 {
-	struct open_file_answer *a = q->a;
+	struct cursor_answer *a = q->a;
 	uint8_t *to;
 
 	/* Keep one part for the answer's own memory. */
-	if (a->views < OPEN_FILE_PARTS && a->parts < OPEN_FILE_PARTS - 1) {
+	if (a->views < CURSOR_PARTS && a->parts < CURSOR_PARTS - 1) {
 		a->view[a->views++] = *v;
 		answer_add(q, v->data, v->bytes);
 		return 0;
@@ -667,15 +668,15 @@ give_view(struct file_request *q, struct reader_view *v)
 		memcpy(to, v->data, v->bytes);
 		answer_add(q, to, v->bytes);
 	}
-	reader_put(q->rd->op->reader, v);
+	pool_put(q->c->op->reader, v);
 	return to ? 0 : -ENOMEM;
 }
 
 static int
-give_plain(struct file_request *q, const struct view_span *s, size_t bytes)
+give_plain(struct cursor_request *q, const struct view_span *s, size_t bytes)
 {
 	uint8_t *to = q->live ? answer_own(q) : NULL;
-	struct reader_view v;
+	struct pool_stretch v;
 	int err;
 
 	if (to && copy_live(q, s->number, s->at, bytes, to)) {
@@ -687,7 +688,7 @@ give_plain(struct file_request *q, const struct view_span *s, size_t bytes)
 		return err;
 	if (!v.err)
 		return give_view(q, &v);
-	reader_put(q->rd->op->reader, &v);
+	pool_put(q->c->op->reader, &v);
 	return give_bad(q, s, v.bytes < bytes ? v.bytes : bytes, v.err);
 }
 
@@ -710,7 +711,7 @@ part_of(const struct view_span *s, uint64_t raw)
 }
 
 static int
-give_copied(struct file_request *q, const struct view_span *s,
+give_copied(struct cursor_request *q, const struct view_span *s,
 	    const uint8_t *data, uint64_t raw, size_t bytes)
 {
 	uint8_t *to = answer_own(q);
@@ -723,28 +724,28 @@ give_copied(struct file_request *q, const struct view_span *s,
 
 /* Copies parts of packets straight from the reader's buffers. */
 static int
-give_parts(struct file_request *q, const struct view_span *s, size_t bytes)
+give_parts(struct cursor_request *q, const struct view_span *s, size_t bytes)
 {
 	uint64_t raw = view_reach(s, bytes);
-	struct reader_view v;
+	struct pool_stretch v;
 	int err = get_stretch(q, s->number, s->at, raw, &v);
 
 	if (err)
 		return err;
 	if (!v.err)
 		err = give_copied(q, s, v.data, v.bytes, bytes);
-	reader_put(q->rd->op->reader, &v);
+	pool_put(q->c->op->reader, &v);
 	return v.err ? give_bad(q, s, part_of(s, v.bytes), v.err) : err;
 }
 
 /* Collects whole packets in q->raw, from the beginning of the span's first
  * packet.  Returns how many bytes; *bad: the error behind them. */
 static int64_t
-collect(struct file_request *q, const struct view_span *s, uint64_t want,
+collect(struct cursor_request *q, const struct view_span *s, uint64_t want,
 	int *bad)
 {
 	uint64_t from = s->at - s->lead, have = 0;
-	struct reader_view v;
+	struct pool_stretch v;
 	int err = 0;
 
 	*bad = 0;
@@ -759,7 +760,7 @@ collect(struct file_request *q, const struct view_span *s, uint64_t want,
 			memcpy(q->raw + have, v.data, v.bytes);
 		if (!v.err)
 			have += v.bytes;
-		reader_put(q->rd->op->reader, &v);
+		pool_put(q->c->op->reader, &v);
 	}
 	return (int64_t)have;
 }
@@ -770,9 +771,9 @@ collect(struct file_request *q, const struct view_span *s, uint64_t want,
  * on disk.
  */
 static int
-give_packets(struct file_request *q, const struct view_span *s, size_t bytes)
+give_packets(struct cursor_request *q, const struct view_span *s, size_t bytes)
 {
-	uint64_t want = span_want(q->rd, s, bytes);
+	uint64_t want = span_want(q->c, s, bytes);
 	int64_t have, good;
 	int bad;
 
@@ -788,15 +789,15 @@ give_packets(struct file_request *q, const struct view_span *s, size_t bytes)
 	have = collect(q, s, want, &bad);
 	if (have < 0)
 		return (int)have;
-	good = span_check(q->rd, s, q->raw, (uint64_t)have);
+	good = span_check(q->c, s, q->raw, (uint64_t)have);
 	if (good == -EBADMSG) {
-		if (!atomic_exchange(&q->rd->told, true))
-			log_line(LEVEL_WARN, q->rd->op->name,
+		if (!atomic_exchange(&q->c->told, true))
+			log_line(LEVEL_WARN, q->c->op->name,
 				 "block %llu has packets of other threads "
 				 "among those of thread %d: reading them is an "
 				 "I/O error",
 				 (unsigned long long)s->number,
-				 view_choice(q->rd->view)->thread);
+				 view_choice(q->c->view)->thread);
 		q->counts.unreadable_bytes += bytes;
 		return -EIO;
 	}
@@ -807,9 +808,9 @@ give_packets(struct file_request *q, const struct view_span *s, size_t bytes)
 }
 
 static int
-give_data(struct file_request *q, const struct view_span *s, size_t bytes)
+give_data(struct cursor_request *q, const struct view_span *s, size_t bytes)
 {
-	bool thread = view_choice(q->rd->view)->thread >= 0;
+	bool thread = view_choice(q->c->view)->thread >= 0;
 
 	if (thread || (s->step && q->live))
 		return give_packets(q, s, bytes);
@@ -819,7 +820,7 @@ give_data(struct file_request *q, const struct view_span *s, size_t bytes)
 /* Gives the next bytes of the answer.  Returns 0 if there may be more; -ENODATA
  * at the end. */
 static int
-give(struct file_request *q)
+give(struct cursor_request *q)
 {
 	struct view_span s;
 	int err = find_span(q, &s);
@@ -839,109 +840,109 @@ give(struct file_request *q)
 
 /* ---- opening and closing ------------------------------------------------- */
 
-static struct open_file *
+static struct cursor *
 make(struct open_recording *op, const struct view_choice *choice)
 {
-	struct open_file *rd = calloc(1, sizeof *rd);
+	struct cursor *c = calloc(1, sizeof *c);
 
-	if (!rd)
+	if (!c)
 		return NULL;
-	rd->op = op;
-	rd->refs = 1;
-	rd->fills = choice->fill == VIEW_INVALID || choice->fill == VIEW_ZERO;
-	rd->by_thread = choice->fill != VIEW_STORED || choice->thread >= 0;
+	c->op = op;
+	c->refs = 1;
+	c->fills = choice->fill == VIEW_INVALID || choice->fill == VIEW_ZERO;
+	c->by_thread = choice->fill != VIEW_STORED || choice->thread >= 0;
 	pthread_mutex_lock(&op->lock);
 	op->refs++;
 	pthread_mutex_unlock(&op->lock);
-	return rd;
+	return c;
 }
 
 int
-open_file_make(struct open_file **file, struct open_recording *op,
-	       const struct view_choice *choice, struct fault *fault)
+cursor_open(struct cursor **file, struct open_recording *op,
+	    const struct view_choice *choice, struct fault *fault)
 {
 	struct view_choice fits = *choice;
 	struct open_recording_facts facts;
-	struct open_file *rd;
+	struct cursor *c;
 	int err;
 
 	open_recording_facts(op, &facts);
 	view_settle(&fits, facts.store);
-	rd = make(op, &fits);
-	if (!rd)
+	c = make(op, &fits);
+	if (!c)
 		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
-	err = make_view(rd, &fits, fault);
+	err = make_view(c, &fits, fault);
 	if (err) {
-		drop(rd);
+		drop(c);
 		return err;
 	}
 	for (unsigned i = 0; i < READAHEAD_STRETCHES; i++) {
-		reader_cursor_begin(&rd->cursor[i], op->reader, (int)fits.sub);
-		rd->cursor[i].managed = !op->set->once;
-		rd->cursor[i].sequential = op->set->once;
+		pool_position_begin(&c->position[i], op->reader, (int)fits.sub);
+		c->position[i].managed = !op->set->once;
+		c->position[i].sequential = op->set->once;
 	}
 	pthread_mutex_lock(&op->lock);
-	rd->bytes = view_bytes(rd->view);
-	rd->next = op->file;
-	op->file = rd;
+	c->bytes = view_bytes(c->view);
+	c->next = op->cursor;
+	op->cursor = c;
 	pthread_mutex_unlock(&op->lock);
-	*file = rd;
+	*file = c;
 	return 0;
 }
 
 void
-open_file_free(struct open_file *rd)
+cursor_close(struct cursor *c)
 {
-	struct open_file **link;
+	struct cursor **link;
 
-	if (!rd)
+	if (!c)
 		return;
-	pthread_mutex_lock(&rd->op->lock);
-	for (link = &rd->op->file; *link != rd;)
+	pthread_mutex_lock(&c->op->lock);
+	for (link = &c->op->cursor; *link != c;)
 		link = &(*link)->next;
-	*link = rd->next;
-	pthread_mutex_unlock(&rd->op->lock);
+	*link = c->next;
+	pthread_mutex_unlock(&c->op->lock);
 	for (unsigned i = 0; i < READAHEAD_STRETCHES; i++)
-		reader_cursor_end(&rd->cursor[i]);
-	drop(rd);
+		pool_position_end(&c->position[i]);
+	drop(c);
 }
 
 uint64_t
-open_file_bytes(struct open_file *rd)
+cursor_bytes(struct cursor *c)
 {
 	uint64_t bytes;
 
-	pthread_mutex_lock(&rd->op->lock);
-	bytes = rd->bytes;
-	pthread_mutex_unlock(&rd->op->lock);
+	pthread_mutex_lock(&c->op->lock);
+	bytes = c->bytes;
+	pthread_mutex_unlock(&c->op->lock);
 	return bytes;
 }
 
 /* ---- reading ------------------------------------------------------------- */
 
-/* Chooses the cursor of the request's stretch.  Returns its read-ahead in bytes,
- * or UINT64_MAX if that is as before.  Under open_recording::lock. */
+/* Chooses the cursor of the request's stretch.  Returns its read-ahead in
+ * bytes, or UINT64_MAX if that is as before.  Under open_recording::lock. */
 static uint64_t
-follow(struct file_request *q)
+follow(struct cursor_request *q)
 {
-	struct open_file *rd = q->rd;
-	unsigned i = readahead_step(&rd->readahead, q->offset, q->left);
-	uint64_t ahead = readahead_bytes(&rd->readahead.stretch[i]);
+	struct cursor *c = q->c;
+	unsigned i = readahead_step(&c->readahead, q->offset, q->left);
+	uint64_t ahead = readahead_bytes(&c->readahead.stretch[i]);
 
 	/* The parts of packets that the view leaves out are read, too. */
-	if (rd->span.step)
-		ahead = ahead / rd->span.take * rd->span.step;
-	q->cursor = &rd->cursor[i];
-	if (ahead == rd->ahead[i])
+	if (c->span.step)
+		ahead = ahead / c->span.take * c->span.step;
+	q->position = &c->position[i];
+	if (ahead == c->ahead[i])
 		return UINT64_MAX;
-	rd->ahead[i] = ahead;
+	c->ahead[i] = ahead;
 	return ahead;
 }
 
 static bool
-is_beyond(const struct open_file *rd, uint64_t offset, size_t bytes)
+is_beyond(const struct cursor *c, uint64_t offset, size_t bytes)
 {
-	return rd->bytes < offset || rd->bytes - offset < bytes;
+	return c->bytes < offset || c->bytes - offset < bytes;
 }
 
 /*
@@ -951,23 +952,23 @@ is_beyond(const struct open_file *rd, uint64_t offset, size_t bytes)
  * lock here and nowhere else, unless it begins another span.
  */
 static void
-begin(struct file_request *q, size_t bytes)
+begin(struct cursor_request *q, size_t bytes)
 {
-	struct open_file *rd = q->rd;
-	struct open_recording *op = rd->op;
+	struct cursor *c = q->c;
+	struct open_recording *op = c->op;
 	uint64_t ahead = UINT64_MAX;
 
 	pthread_mutex_lock(&op->lock);
-	if (is_beyond(rd, q->offset, bytes)) {
+	if (is_beyond(c, q->offset, bytes)) {
 		pthread_mutex_unlock(&op->lock);
 		/* On failure, what was seen before stays. */
 		open_recording_refresh(op, LOOK);
 		pthread_mutex_lock(&op->lock);
 	}
-	if (is_beyond(rd, q->offset, bytes))
-		bytes = rd->bytes > q->offset ? rd->bytes - q->offset : 0;
+	if (is_beyond(c, q->offset, bytes))
+		bytes = c->bytes > q->offset ? c->bytes - q->offset : 0;
 	q->most = q->left = bytes;
-	q->cursor = &rd->cursor[0];
+	q->position = &c->position[0];
 	if (bytes) {
 		if (!op->set->once)
 			ahead = follow(q);
@@ -977,7 +978,7 @@ begin(struct file_request *q, size_t bytes)
 	}
 	pthread_mutex_unlock(&op->lock);
 	if (ahead != UINT64_MAX)
-		reader_cursor_set_ahead(q->cursor, ahead);
+		pool_position_set_ahead(q->position, ahead);
 }
 
 static void
@@ -988,9 +989,9 @@ add_to(atomic_uint_fast64_t *count, uint64_t bytes)
 }
 
 static void
-count(const struct file_request *q)
+count(const struct cursor_request *q)
 {
-	struct open_recording_sums *sums = &q->rd->op->sums;
+	struct open_recording_sums *sums = &q->c->op->sums;
 
 	add_to(&sums->bytes, q->a->bytes);
 	add_to(&sums->live, q->counts.live_bytes);
@@ -999,11 +1000,11 @@ count(const struct file_request *q)
 }
 
 int
-open_file_read(struct open_file *rd, uint64_t offset, size_t bytes,
-	       struct open_file_answer *a)
+cursor_read(struct cursor *c, uint64_t offset, size_t bytes,
+	    struct cursor_answer *a)
 {
-	struct file_request q = {
-		.rd = rd,
+	struct cursor_request q = {
+		.c = c,
 		.a = a,
 		.offset = offset,
 	};
@@ -1015,14 +1016,14 @@ open_file_read(struct open_file *rd, uint64_t offset, size_t bytes,
 	a->passing = false;
 	a->filled = 0;
 	begin(&q, bytes);
-	while (q.left && !err && !(rd->op->set->once && a->parts))
+	while (q.left && !err && !(c->op->set->once && a->parts))
 		err = give(&q);
 	free(q.raw);
 	if (err == -ENODATA)
 		err = 0;
 	count(&q);
 	if (err)
-		open_file_done(rd, a);
+		cursor_done(c, a);
 	a->err = err;
 	a->lost = is_lost(err);
 	return !err || err == -ENOMEM ? err : -EIO;
