@@ -70,6 +70,6 @@ timeout 60 "$SPATE" --socket "$socket" status >/dev/null ||
 	fail "the daemon waits for the disk"
 wait_for 60 goes_on
 spate stop r >/dev/null
-same "state" "$(info r .state)" complete
 tell answer
+same "state" "$(info r .state)" complete
 spated_stop

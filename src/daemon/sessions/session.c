@@ -42,12 +42,6 @@
 #define LOOK_PATIENCE (3 * NS_SECOND)
 #define LOOK_END      NS_SECOND
 
-enum { LOOKS = 4 };
-
-/* Looks whose thread has not closed its disks yet: added to by the event loop,
- * taken from by the thread.  Only a bound on threads that hang: relaxed. */
-static atomic_uint looks;
-
 /*
  * A look at what the disks have of an interrupted recording.  Its thread owns
  * all of it until the round has ended that reads the disks, and again from
@@ -55,14 +49,24 @@ static atomic_uint looks;
  */
 struct look {
 	struct worker *worker;
-	const char *name; /* behind the struct */
+	uint64_t poke;
+	bool asked[DISK_SET_MOST]; /* disks of the disk set, at its start */
+	const char *name;	   /* behind the struct */
 	struct disks disks;
 	unsigned number[DISK_SET_MOST]; /* of each disk in the disk set */
 	struct resume *resume;
 	struct fault fault;
 	int err;
-	bool looked, left;
+	bool looked;
+	/* Set by the thread when it has read the disks, and by the event loop
+	 * when it waits no longer; whoever comes second sees that. */
+	atomic_bool over;
+	struct look *next; /* looks_left */
 };
+
+/* Looks that the event loop waits for no longer, and whose threads hang, or have
+ * closed their disks since.  Used by the event loop. */
+static struct look *looks_left;
 
 static void
 look_close(struct look *l)
@@ -70,9 +74,6 @@ look_close(struct look *l)
 	resume_free(l->resume);
 	l->resume = NULL;
 	disks_clear(&l->disks);
-	if (!l->left)
-		atomic_fetch_sub_explicit(&looks, 1, memory_order_relaxed);
-	l->left = true;
 }
 
 /* Opens the disks, and leaves out those that cannot be opened. */
@@ -106,17 +107,64 @@ look_round(void *arg)
 		look_open(l);
 		l->err = resume_look(&l->resume, &l->disks, l->name, &l->fault);
 		l->looked = true;
+		if (atomic_exchange(&l->over, true))
+			look_close(l);
 	}
 	return WORKER_RESTS;
 }
 
-/* Ends a look.  If a disk holds its thread, that closes what is open when the
- * disk answers, and nobody frees the struct. */
+/* Ends a look whose round is over.  If closing the disks hangs, the thread is
+ * left behind with it. */
 static void
 look_end(struct look *l)
 {
 	if (worker_stop(l->worker, LOOK_END))
 		free(l);
+}
+
+/* Ends the looks that hang no longer. */
+static void
+looks_end(void)
+{
+	struct look **at = &looks_left, *l;
+
+	while ((l = *at)) {
+		if (worker_wait(l->worker, l->poke, 0)) {
+			*at = l->next;
+			look_end(l);
+		} else {
+			at = &l->next;
+		}
+	}
+}
+
+/* True if a look hangs and all its disks would be asked again: none of them is
+ * known to hang yet. */
+static bool
+would_hang(const struct look *l)
+{
+	for (const struct look *p = looks_left; p; p = p->next) {
+		unsigned i = 0;
+
+		while (i < DISK_SET_MOST && (!p->asked[i] || l->asked[i]))
+			i++;
+		if (i == DISK_SET_MOST)
+			return true;
+	}
+	return false;
+}
+
+/* True if the disks have been read; false: the look is left to its thread. */
+static bool
+look_wait(struct look *l)
+{
+	l->poke = worker_poke(l->worker);
+	if (worker_wait(l->worker, l->poke, LOOK_PATIENCE) ||
+	    atomic_exchange(&l->over, true))
+		return true;
+	l->next = looks_left;
+	looks_left = l;
+	return false;
 }
 
 static int
@@ -133,17 +181,21 @@ look_start(struct look **look, const struct disk_set *set, const char *name,
 
 	if (!err) {
 		l->name = strcpy((char *)(l + 1), name);
-		err = worker_start(&l->worker, &worker);
+		for (unsigned i = 0; i < l->disks.n; i++)
+			l->asked[l->number[i]] = true;
+		err = would_hang(l) ? -ETIMEDOUT
+				    : worker_start(&l->worker, &worker);
 	}
 	if (err) {
 		if (l)
 			disks_clear(&l->disks);
 		free(l);
-		return fault_set(fault, err, "no-memory",
-				 "cannot go on with %.80s: %s", name,
-				 strerror(-err));
+		return err == -ETIMEDOUT
+			   ? err
+			   : fault_set(fault, err, "no-memory",
+				       "cannot go on with %.80s: %s", name,
+				       strerror(-err));
 	}
-	atomic_fetch_add_explicit(&looks, 1, memory_order_relaxed);
 	*look = l;
 	return 0;
 }
@@ -155,33 +207,27 @@ look_take(struct look **look, const struct disk_set *set, const char *name,
 	  struct fault *fault)
 {
 	struct look *l = NULL;
-	int err = -ETIMEDOUT;
+	int err;
 
-	if (atomic_load_explicit(&looks, memory_order_relaxed) < LOOKS) {
-		err = look_start(&l, set, name, fault);
-		if (err)
-			return err;
+	looks_end();
+	err = look_start(&l, set, name, fault);
+	if (!err && !look_wait(l))
 		err = -ETIMEDOUT;
-		if (worker_wait(l->worker, worker_poke(l->worker),
-				LOOK_PATIENCE)) {
-			err = l->err;
-			*fault = l->fault;
-		}
-	}
-	if (!err) {
+	else if (!err && !l->err)
 		*look = l;
-		return 0;
-	}
-	if (l)
+	else if (!err) {
+		err = l->err;
+		*fault = l->fault;
 		look_end(l);
-	if (err == -ETIMEDOUT) {
-		fault_set(fault, err, "busy", "cannot go on with %.80s now",
-			  name);
-		fault_why(fault, "one of the disks does not answer");
-		fault_hint(fault, "try again: a disk that 'spate disks' shows "
-				  "as hung is not waited for");
 	}
-	return err;
+	if (err != -ETIMEDOUT)
+		return err;
+	fault_set(fault, -ETIMEDOUT, "busy", "cannot go on with %.80s now",
+		  name);
+	fault_why(fault, "one of the disks does not answer");
+	fault_hint(fault, "try again: a disk that 'spate disks' shows as hung "
+			  "is not waited for");
+	return -ETIMEDOUT;
 }
 
 static json_t *
