@@ -74,6 +74,36 @@ says '!record= 1 ;' 'record=off'
 wait_for 30 complete orderly
 vsi_open
 
+# ---- a copy that spated makes, to somebody who does not end it ----
+sink=$work/sink
+python3 - "$sink" <<'END' &
+import os
+import socket
+import sys
+import time
+s = socket.create_server(("127.0.0.1", 0))
+with open(sys.argv[1] + ".new", "w") as f:
+    f.write(str(s.getsockname()[1]))
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+c = s.accept()
+time.sleep(600)
+END
+taker=$!
+at_end 'kill $taker 2>/dev/null'
+wait_for 30 test -e "$sink"
+says '!runtime= 0 : copies ;' 'runtime=copies'
+says '!net_protocol= 0 ;' 'net_protocol=tcp'
+says '!net_port= 0 ;' "net_port=$(cat "$sink")"
+says '!scan_set= 0 ;' 'scan_set=kept'
+says '!disk2net= 1 ;' 'disk2net=connect:127.0.0.1'
+says '!disk2net= 0 ;' 'disk2net=on'
+goes()
+{
+	[[ $(ask 'disk2net?') == '!disk2net? 0 : active : 127.0.0.1 : 0 : 1032000 : '* ]]
+}
+wait_for 30 goes
+vsi_open
+
 # ---- spated is killed: words, until it is back ----
 says '!record= 0 ;' 'record=on:lost'
 send 200
@@ -97,6 +127,14 @@ wait_for 30 came after 300
 says '!record= 1 ;' 'record=off'
 wait_for 30 complete after
 same packets "$(info after .packets)" 300
+
+# ---- the copy is no success, also if another one has its number ----
+spate send after --to null:// --wait >/dev/null
+says '!runtime= 0 : copies ;' 'runtime=copies'
+says '!disk2net[?] 4 : *started anew*' 'disk2net?'
+says '!disk2net= 1 ;' 'disk2net=disconnect'
+says '!disk2net[?] 0 : inactive ;' 'disk2net?'
+vsi_open
 
 # ---- spated does not answer ----
 kill -STOP "$spated_pid"
