@@ -522,12 +522,14 @@ vsi_runtimes_gone(void *arg, uint32_t client)
 	struct vsi_runtimes *all = arg;
 	struct runtime *t, *next;
 
+	spated_begin(all->spated);
 	for (t = all->list; t; t = next) {
 		next = t->next;
 		if (t->owner == client && !all->leaving)
 			runtime_end(all, t);
 	}
 	ended_free(all);
+	all->unsure |= spated_away(all->spated) != NULL;
 }
 
 int
