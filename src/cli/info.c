@@ -3,10 +3,12 @@
  * spate info: asks the daemon first, which knows more about running recordings
  * than the disks do; the disks are read if the daemon does not know the name.
  *
- * Only the disks know when packets were lost.  While a recording runs they are
- * not read, so a hung disk cannot keep info from answering.
+ * Only the disks know when packets were lost.  They are not read while a
+ * recording runs, nor while the daemon knows one that hangs: so a hung disk
+ * cannot keep info from answering.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +56,40 @@ take_newer(json_t *info, const struct recording *rec)
 	json_decref(now);
 }
 
+static bool
+has_ended(const json_t *info)
+{
+	const char *state = field_text(info, "state");
+
+	return !strcmp(state, "complete") || !strcmp(state, "failed");
+}
+
+/* Tells whether a disk hangs, as far as the daemon knows, and says which. */
+static bool
+disk_hangs(const struct cli *cli)
+{
+	json_t *result, *disk;
+	struct fault fault;
+	bool hangs = false;
+	size_t i;
+
+	if (site_ask(cli, "disks", NULL, &result, &fault))
+		return false;
+	json_array_foreach(json_object_get(result, "disks"), i, disk) {
+		if (strcmp(field_text(disk, "state"), "hung"))
+			continue;
+		hangs = true;
+		if (!cli->quiet)
+			fprintf(
+			    stderr,
+			    "spate: %s does not answer, so no disk is read: "
+			    "when packets were lost is not known\n",
+			    field_text(disk, "path"));
+	}
+	json_decref(result);
+	return hangs;
+}
+
 /*
  * Adds when packets were lost to what the daemon says of ended recordings;
  * failures are ignored.
@@ -66,15 +102,17 @@ add_losses(const struct cli *cli, const json_t *infos)
 	struct disks disks;
 	struct fault fault;
 	json_t *info;
-	size_t i;
+	size_t i, ended = 0;
 
+	json_array_foreach(infos, i, info)
+		ended += has_ended(info);
+	if (!ended || disk_hangs(cli))
+		return;
 	silent.quiet = true;
 	if (site_disks(&silent, &disks, &fault))
 		return;
 	json_array_foreach(infos, i, info) {
-		const char *state = field_text(info, "state");
-
-		if ((strcmp(state, "complete") && strcmp(state, "failed")) ||
+		if (!has_ended(info) ||
 		    recording_open(&rec, &disks, field_text(info, "name"),
 				   &fault))
 			continue;

@@ -70,6 +70,10 @@ timeout 60 "$SPATE" --socket "$socket" status >/dev/null ||
 	fail "the daemon waits for the disk"
 wait_for 60 goes_on
 spate stop r >/dev/null
+timeout 60 "$SPATE" --socket "$socket" info r --json >"$work/info" \
+	2>"$work/said" || fail "info waits for the disk"
+same "state" "$(jq -r .state "$work/info")" complete
+grep -q "$work/hangs does not answer, so no disk is read" "$work/said"
 tell answer
 same "state" "$(info r .state)" complete
 spated_stop
