@@ -356,6 +356,13 @@ client_find(struct server *s, uint64_t number)
 }
 
 static void
+fds_drop(struct client *c)
+{
+	while (c->fds.n)
+		close(c->fds.fd[--c->fds.n]);
+}
+
+static void
 client_close(struct server *s, struct client *c)
 {
 	struct client **at = &s->clients;
@@ -366,8 +373,7 @@ client_close(struct server *s, struct client *c)
 	s->n--;
 	listener_leave(&s->listener, &c->place);
 	close(c->fd);
-	while (c->fds.n)
-		close(c->fds.fd[--c->fds.n]);
+	fds_drop(c);
 	control_lines_clear(&c->in);
 	unsent_clear(&c->out);
 	free(c);
@@ -577,7 +583,11 @@ line_take(struct server *s, struct client *c, const char *text)
 	return here;
 }
 
-/* Handles a client's share of the lines read, while it reads its answers. */
+/*
+ * Handles a client's share of the lines read, while it reads its answers.
+ * Descriptors end with the last line that was read: one that its request did
+ * not take must not be another request's.
+ */
 static void
 client_turn(struct server *s, struct client *c)
 {
@@ -591,6 +601,8 @@ client_turn(struct server *s, struct client *c)
 			return;
 		if (!line_take(s, c, text))
 			return;
+		if (c->in.start == c->in.used)
+			fds_drop(c);
 	}
 	c->again = true;
 	if (!is_slow(c))

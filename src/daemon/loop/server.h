@@ -53,8 +53,8 @@ bool server_waits(struct server *s, struct server_ticket t);
 
 /* Returns the user that sent the request; root if it has left. */
 uid_t server_user(struct server *s, struct server_ticket t);
-/* Returns a descriptor that came with the request, or with an earlier one of
- * that client which did not take it; the caller closes it.  -1: none came. */
+/* Returns a descriptor that came with the request, while that is handled; the
+ * caller closes it.  -1: none came. */
 int server_fd_take(struct server *s, struct server_ticket t);
 
 /* Answers with `result`, a reference that is taken over. */

@@ -15,6 +15,7 @@ static struct server *server;
 static char path[400];
 static unsigned asked;
 static struct server_ticket last;
+static int took[3]; /* by "take"; -1: none came */
 
 /* "later" is not answered. */
 static void
@@ -24,6 +25,8 @@ ask(void *arg, struct server_ticket t, const char *verb, const json_t *request)
 	(void)request;
 	asked++;
 	last = t;
+	for (int i = 0; i < 3 && !strcmp(verb, "take"); i++)
+		took[i] = server_fd_take(server, t);
 	if (strcmp(verb, "later"))
 		server_answer(server, t, json_string(verb));
 }
@@ -562,8 +565,9 @@ START_TEST(gives_descriptors_once)
 }
 END_TEST
 
-/* Descriptors wait for the request that takes them, four at most. */
-START_TEST(takes_descriptors)
+/* Sends a line with six descriptors. */
+static void
+tell_with(int fd, const char *line, int with)
 {
 	union {
 		struct cmsghdr head;
@@ -571,41 +575,59 @@ START_TEST(takes_descriptors)
 	} control = { .head = { .cmsg_len = CMSG_LEN(6 * sizeof(int)),
 				.cmsg_level = SOL_SOCKET,
 				.cmsg_type = SCM_RIGHTS } };
-	char line[] = "{\"id\":1,\"do\":\"later\"}\n";
-	struct iovec data = { line, strlen(line) };
+	struct iovec data = { (char *)line, strlen(line) };
 	struct msghdr m = { .msg_iov = &data,
 			    .msg_iovlen = 1,
 			    .msg_control = &control,
 			    .msg_controllen = sizeof control };
-	int fd, pipes[2], six[6], got;
+
+	for (size_t i = 0; i < 6; i++)
+		memcpy(CMSG_DATA(&control.head) + i * sizeof with, &with,
+		       sizeof with);
+	ck_assert_int_gt(sendmsg(fd, &m, 0), 0);
+}
+
+/* A request takes descriptors of its own, of four at most. */
+START_TEST(takes_descriptors)
+{
+	char take[] = "{\"id\":1,\"do\":\"take\"}\n";
+	char other[] = "{\"id\":2,\"do\":\"other\"}\n";
+	int fd, pipes[2];
 	char one;
 
 	begin();
 	fd = client(true);
-	tell(fd, line);
+	tell(fd, take);
 	step();
-	ck_assert_int_eq(server_fd_take(server, last), -1);
+	ck_assert_int_eq(took[0], -1);
 	ck_assert_int_eq(pipe(pipes), 0);
-	for (int i = 0; i < 6; i++)
-		six[i] = pipes[1];
-	memcpy(CMSG_DATA(&control.head), six, sizeof six);
-	ck_assert_int_gt(sendmsg(fd, &m, 0), 0);
+	/* What a request does not take is closed, not the next one's. */
+	tell_with(fd, other, pipes[1]);
+	step();
+	tell(fd, take);
+	step();
+	ck_assert_int_eq(took[0], -1);
+	/* A line before it, read at once with it, leaves them to it. */
+	tell(fd, other);
+	tell_with(fd, take, pipes[1]);
 	close(pipes[1]);
 	step();
-	got = server_fd_take(server, last);
-	ck_assert_int_ge(got, 0);
-	ck_assert_int_eq(write(got, "x", 1), 1);
-	ck_assert_int_eq(read(pipes[0], &one, 1), 1);
-	close(got);
-	for (int i = 0; i < 2; i++) {
-		got = server_fd_take(server, last);
-		ck_assert_int_ge(got, 0);
-		close(got);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_ge(took[i], 0);
+		ck_assert_int_eq(write(took[i], "x", 1), 1);
+		ck_assert_int_eq(read(pipes[0], &one, 1), 1);
+		close(took[i]);
 	}
-	/* The last one is closed with the client, as two were at once. */
+	/* The fourth and those beyond it were closed. */
+	ck_assert_int_eq(read(pipes[0], &one, 1), 0);
+	/* So are those that come with half a request, with the client. */
+	close(pipes[0]);
+	ck_assert_int_eq(pipe(pipes), 0);
+	tell_with(fd, "{\"id\":3,", pipes[1]);
+	close(pipes[1]);
+	step();
 	close(fd);
 	step();
-	ck_assert_int_eq(server_fd_take(server, last), -1);
 	ck_assert_int_eq(read(pipes[0], &one, 1), 0);
 	close(pipes[0]);
 	end();
