@@ -232,6 +232,10 @@ by_vsi status >/dev/null
 ! by_vsi rm one --force >/srv/share/refused 2>&1 || fail "it may remove"
 grep -q "spate-vsi has no right to 'rm'" /srv/share/refused ||
 	fail "it is told $(cat /srv/share/refused)"
+! by_vsi record two --stream s --at "$(date -u -d '+1 hour' +%Y-%m-%dT%H:%M:%SZ)" \
+	--for 1m >/srv/share/refused 2>&1 || fail "it may schedule"
+grep -q "spate-vsi has no right to 'record'" /srv/share/refused ||
+	fail "it is told $(cat /srv/share/refused)"
 same reply "$(ask 'record=on:field')" '!record= 0 ;'
 kill -KILL "$was"
 vsi_anew()

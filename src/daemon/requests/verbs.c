@@ -836,7 +836,8 @@ daemon_ask(void *arg, struct server_ticket ticket, const char *verb,
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
 		if (strcmp(table[i].verb, verb))
 			continue;
-		err = vsi && !table[i].vsi
+		/* `at` makes it an entry of the schedule. */
+		err = vsi && (!table[i].vsi || json_object_get(request, "at"))
 			  ? fault_set(&fault, -EPERM, "usage",
 				      "spate-vsi has no right to '%s'", verb)
 			  : table[i].act(d, ticket, request, &fault);
