@@ -50,6 +50,24 @@ struct settings {
 	const char *inbox_text[64];
 };
 
+/* Takes the texts of `inbox.listen`, a text or a list; spated refuses all
+ * else. */
+static void
+inbox_read(struct settings *s, const config_setting_t *listen)
+{
+	unsigned n = 0, most = sizeof s->inbox_text / sizeof *s->inbox_text;
+	const char *text = config_setting_get_string(listen);
+
+	if (text)
+		s->inbox_text[n++] = text;
+	for (int i = 0; i < config_setting_length(listen) && n < most; i++) {
+		text = config_setting_get_string_elem(listen, i);
+		if (text)
+			s->inbox_text[n++] = text;
+	}
+	s->inbox = (struct option_texts){ s->inbox_text, n };
+}
+
 /* Reads the keys of spated that are needed here, too; spated checks them. */
 static void
 others_read(struct settings *s)
@@ -59,7 +77,6 @@ others_read(struct settings *s)
 	    config_setting_get_member((config_setting_t *)root, "control");
 	const config_setting_t *inbox =
 	    config_setting_get_member((config_setting_t *)root, "inbox");
-	unsigned n = 0;
 
 	s->socket = CONTROL_SOCKET;
 	if (control)
@@ -67,15 +84,8 @@ others_read(struct settings *s)
 	listen = inbox ? config_setting_get_member((config_setting_t *)inbox,
 						   "listen")
 		       : NULL;
-	if (listen && config_setting_type(listen) == CONFIG_TYPE_STRING)
-		s->inbox_text[n++] = config_setting_get_string(listen);
-	for (int i = 0; listen && !n && i < config_setting_length(listen) &&
-			i < (int)(sizeof s->inbox_text / sizeof(char *));
-	     i++)
-		s->inbox_text[i] = config_setting_get_string_elem(listen, i);
-	if (listen && !n)
-		n = (unsigned)config_setting_length(listen);
-	s->inbox = (struct option_texts){ s->inbox_text, n };
+	if (listen)
+		inbox_read(s, listen);
 }
 
 static int

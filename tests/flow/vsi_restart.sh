@@ -147,4 +147,15 @@ ready()
 }
 wait_for 30 ready
 same "recordings" "$(spate ls --json | wc -l)" 5
+
+# ---- the configuration was changed to one that spated refuses ----
+vsi_stop
+{
+	cat "$conf"
+	echo 'inbox : { listen = [ 1 ]; };'
+} >"$work/other.conf"
+vsi_start "$work/other.conf" "$log"
+vsi_open
+says '!runtime= 0 : copies ;' 'runtime=copies'
+says '!net2vbs= 4 : no inbox listens on port*' 'net2vbs=open'
 spated_stop
