@@ -194,8 +194,8 @@ listener_pause(struct listener *l, int err)
 	if (!l->said || now - l->said > SAY_S * NS_SECOND)
 		log_line(LEVEL_ERROR, NULL,
 			 "%s: whoever comes has to wait: %s; "
-			 "'ls /proc/$(pidof spated)/fd' shows what is open",
-			 l->rules.name, strerror(err));
+			 "'ls /proc/%d/fd' shows what is open",
+			 l->rules.name, strerror(err), (int)getpid());
 	l->said = now;
 	l->paused = true;
 	sockets_watch(l, false);

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 /*
- * A listener accepts connections to the daemon: on the control socket, for
+ * A listener accepts connections: on the control socket, for
  * VSI-S and for the inbox.  It decides which connections may stay, so that
  * nobody locks others out by connecting often and saying nothing:
  *

@@ -532,8 +532,8 @@ address_add(struct vsi_server *s, const char *text, struct fault *fault)
 		  err == -E2BIG ? "these are too many addresses"
 				: strerror(-err));
 	if (err == -EADDRINUSE)
-		fault_hint(fault, "stop the jive5ab or spated that has that "
-				  "port, or set vsi.listen to another");
+		fault_hint(fault, "stop the jive5ab or spate-vsi that has "
+				  "that port, or set vsi.listen to another");
 	return err;
 }
 
