@@ -1,6 +1,6 @@
 # Built with everything, so that scripts/bench finds it; never a test.
 noinst_PROGRAMS += %D%/gather_loop %D%/pace_send %D%/pace_sink \
-	%D%/read_loop %D%/open_file_loop %D%/receive_loop %D%/send_loop %D%/sum_cost %D%/ucx_loop %D%/write_loop
+	%D%/read_loop %D%/cursor_loop %D%/receive_loop %D%/send_loop %D%/sum_cost %D%/ucx_loop %D%/write_loop
 %C%_gather_loop_SOURCES = %D%/gather_loop.c
 %C%_pace_send_SOURCES = %D%/pace_send.c
 %C%_pace_send_LDFLAGS = -export-dynamic
@@ -8,8 +8,8 @@ noinst_PROGRAMS += %D%/gather_loop %D%/pace_send %D%/pace_sink \
 %C%_pace_sink_SOURCES = %D%/pace_sink.c
 %C%_read_loop_SOURCES = %D%/read_loop.c
 %C%_read_loop_LDADD = $(FLOW_LIBS)
-%C%_open_file_loop_SOURCES = %D%/open_file_loop.c
-%C%_open_file_loop_LDADD = $(STORE_LIBS)
+%C%_cursor_loop_SOURCES = %D%/cursor_loop.c
+%C%_cursor_loop_LDADD = $(STORE_LIBS)
 %C%_receive_loop_SOURCES = %D%/receive_loop.c
 %C%_send_loop_SOURCES = %D%/send_loop.c
 %C%_send_loop_LDADD = $(BASE_LIBS)

@@ -7,7 +7,7 @@ In one run, taking turns, the chunks of one recording are read by
   fio     io_uring, O_DIRECT, a job per disk, each through its own chunks
   spate   as a transfer gets them: all in their order, from a bounded memory
           (tests/bench/read_loop.c), with checksums and without
-  file    as a file that many may read (tests/bench/open_file_loop.c): in
+  file    as a file that many may read (tests/bench/cursor_loop.c): in
           requests of 1 MiB; by eight threads in requests of 128 KiB, a bit out
           of order; by four who read the same, in sum; without the first bytes
           of each packet; and anywhere, whose ratio is of what was wanted to
@@ -92,11 +92,11 @@ FILE = [("file", []),
 
 
 def file_rate(build, folders, name, memory, options):
-    """What open_file_loop says, and its bytes per second."""
+    """What cursor_loop says, and its bytes per second."""
     drop(folders, name)
     env = {**os.environ, "SPATE_PLUGINS": build + "/plugins/.libs"}
     out = subprocess.run(
-        [build + "/tests/bench/open_file_loop", *options, "-m", str(memory),
+        [build + "/tests/bench/cursor_loop", *options, "-m", str(memory),
          name, *folders],
         stdout=subprocess.PIPE, check=True, text=True, env=env).stdout
     got = json.loads(out)

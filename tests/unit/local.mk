@@ -2,7 +2,7 @@
 # into one program, as room-store-read.  Each file is a test of its own for make,
 # which runs one suite of that program, so that many run at a time:
 #
-#	make check TESTS=tests/unit/store/read/test_reader.c check_PROGRAMS=
+#	make check TESTS=tests/unit/store/read/test_pool.c check_PROGRAMS=
 #
 # Whatever a file defines, no other sees: it may include a source of the product
 # for what is static there, as another of the same room may.

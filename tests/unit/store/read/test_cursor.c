@@ -312,6 +312,6 @@ START_TEST(test_thread)
 }
 END_TEST
 
-SUITE_THREADS("open_file", NULL, test_whole, test_costs, test_many_of_their_own,
+SUITE_THREADS("cursor", NULL, test_whole, test_costs, test_many_of_their_own,
 	      test_many_of_one, test_shared, test_gone, test_flipped,
 	      test_strip, test_thread)

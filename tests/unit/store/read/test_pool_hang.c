@@ -181,5 +181,5 @@ can(void)
 				  "/dev/fuse";
 }
 
-SUITE_THREADS("reader_hang", can, test_hangs_and_answers,
+SUITE_THREADS("pool_hang", can, test_hangs_and_answers,
 	      test_closed_while_it_hangs, test_errors)

@@ -3,7 +3,7 @@
  * A recording as a file, read into nowhere by threads: what a file system has
  * at most.
  *
- *   open_file_loop [-v] [-m MIB] [-t THREADS] [-f FILES] [-b KIB] [-n REQUESTS]
+ *   cursor_loop [-v] [-m MIB] [-t THREADS] [-f FILES] [-b KIB] [-n REQUESTS]
  *                [-s STRIP] NAME FOLDER..
  *
  *   -m  memory of buffers
@@ -129,7 +129,7 @@ run_all(struct file *file, unsigned files, unsigned threads)
 static int
 fail(const struct fault *fault)
 {
-	fprintf(stderr, "open_file_loop: %s: %s\n", fault->what, fault->why);
+	fprintf(stderr, "cursor_loop: %s: %s\n", fault->what, fault->why);
 	return 1;
 }
 

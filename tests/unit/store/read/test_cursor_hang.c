@@ -364,7 +364,7 @@ can(void)
 				  "/dev/fuse";
 }
 
-SUITE_THREADS("open_file_hang", can, test_hangs_and_answers,
+SUITE_THREADS("cursor_hang", can, test_hangs_and_answers,
 	      test_opened_while_it_hangs, test_opened_while_it_fails,
 	      test_told_seldom, test_got_again_while_it_hangs,
 	      test_closed_while_it_hangs, test_errors, test_once)
