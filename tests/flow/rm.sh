@@ -193,8 +193,8 @@ make()
 	local kind=$1 name=$2
 	shift 2
 
-	"$python" "$top_srcdir/tests/flow/foreign_make.py" "$kind" "$name" \
-		"$work/ideal" "${disks[@]}" "$@"
+	printf '%s\0' "$kind" "$name" "$work/ideal" "${disks[@]}" "$@" '' |
+		"$python" "$top_srcdir/tests/flow/foreign_make.py" >/dev/null
 }
 removed()
 {
