@@ -70,7 +70,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	if (bytes < sizeof c)
 		return 0;
 	memcpy(&c, data, sizeof c);
-	s.sequence = c.sequence % (SEQUENCE_TIME + 1);
+	s.sequence = c.sequence % SEQUENCE_KINDS;
 	s.prefix = c.prefix % 17;
 	s.sequence_at = c.sequence_at;
 	s.threads_n = c.threads_n % 5;

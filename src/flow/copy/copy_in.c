@@ -158,7 +158,8 @@ head_take(struct copy_in *c, struct copy_blocks_args *args, struct fault *fault)
 	    args->block_most > UINT32_MAX || args->subs > SUBS_MOST ||
 	    layout_map_make(&map, c->name, head)) {
 		fault_set(fault, -EBADMSG, "bad",
-			  "the head of the recording makes no sense");
+			  "the head of the recording lacks values or has "
+			  "impossible ones");
 		return -EBADMSG;
 	}
 	return 0;

@@ -285,7 +285,7 @@ greet(struct copy_out *c, unsigned i)
 	int err;
 
 	if (getrandom(args.nonce, sizeof args.nonce, 0) != sizeof args.nonce)
-		return copy_out_fail(c, "there are no random numbers");
+		return copy_out_fail(c, "the kernel gives no random numbers");
 	handshake_begin(&h, &args);
 	err = hello_send(c, i, hello);
 	if (err)
@@ -378,7 +378,9 @@ grow(struct copy_out *c)
 	copy_out_wait_end(c);
 	if (err == -EIDRM || err == -ENOENT)
 		return copy_out_fail(c, "%s was removed", c->a.name);
-	return err ? copy_out_fail(c, "%s: %s", c->a.name, strerror(-err)) : 0;
+	return err ? copy_out_fail(c, "%s cannot be read: %s", c->a.name,
+				   strerror(-err))
+		   : 0;
 }
 
 /* Sends everything up to the end of the recording. */
@@ -481,7 +483,9 @@ recording_take(struct copy_out *c)
 				     "it to its end",
 				     c->a.name);
 	err = copy_lines_make(&c->lines, c->rec);
-	return err ? copy_out_fail(c, "%s", strerror(-err)) : 0;
+	return err ? copy_out_fail(c, "the metadata of %s cannot be read: %s",
+				   c->a.name, strerror(-err))
+		   : 0;
 }
 
 /* True while the peer may still be away. */
@@ -543,7 +547,8 @@ static void
 failed(struct copy_out *c, int err)
 {
 	if (c->facts.state != SENDER_FAILED)
-		copy_out_fail(c, "%s: %s", c->a.to, strerror(-err));
+		copy_out_fail(c, "%s cannot be copied to: %s", c->a.to,
+			      strerror(-err));
 }
 
 static void

@@ -80,7 +80,7 @@ patience_check(struct copy_out *c)
 {
 	if (!c->waiting || clock_steady() - c->waiting < c->a.patience)
 		return 0;
-	return copy_out_fail(c, "%s has no room for it, and got none", c->a.to);
+	return copy_out_fail(c, "%s had no room for it for too long", c->a.to);
 }
 
 /* Reads frames of connection 0 up to one that is not STATE, and handles those;
@@ -274,7 +274,8 @@ want_add(struct copy_out *c, const uint8_t *raw)
 			return 0;
 		}
 	}
-	return copy_out_fail(c, "%s wants what was never told", c->a.to);
+	return copy_out_fail(c, "%s asks for a block that it was not told of",
+			     c->a.to);
 }
 
 /* Bytes of wanted pieces; the last one of a block may be shorter. */
@@ -293,7 +294,8 @@ wants_take(struct copy_out *c, const struct wire_frame *f)
 	int err = 0;
 
 	if (c->wants + f->packets > 4 * (c->told + 1) + (1u << 20))
-		return copy_out_fail(c, "%s wants more than there is", c->a.to);
+		return copy_out_fail(c, "%s asks for more than there is",
+				     c->a.to);
 	for (uint32_t i = 0; i < f->packets && !err; i++)
 		err = want_add(c, c->buffer + i * COPY_WANT_BYTES);
 	return err;
@@ -438,7 +440,9 @@ copy_out_close(struct copy_out *c)
 	n = lines ? strlen(lines) : 0;
 	if (!lines || n > WIRE_PAYLOAD_MOST - COPY_RECORD) {
 		free(lines);
-		return copy_out_fail(c, "its last words are too many");
+		return copy_out_fail(
+		    c, "the end of its metadata does not fit into a "
+		       "frame");
 	}
 	if (f.packets)
 		index_pack(c->buffer, &end);

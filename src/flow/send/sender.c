@@ -450,7 +450,7 @@ give_back(struct sender *s)
 	sender_put_all(s);
 	if (s->released >= s->taken)
 		return 0;
-	sender_why(s, "the plugin %s keeps memory that is not its own",
+	sender_why(s, "the plugin %s did not give memory back",
 		   s->args.ops->head.name);
 	return -EFAULT;
 }
@@ -569,7 +569,8 @@ peer_why(struct sender *s, int err)
 	if (facts.why[0])
 		sender_why(s, "%s", facts.why);
 	else
-		sender_why(s, "%s: %s", s->args.to, strerror(-err));
+		sender_why(s, "%s cannot be sent to: %s", s->args.to,
+			   strerror(-err));
 }
 
 /* Waits for the connection to come back.  0, or -errno when it took too
@@ -819,8 +820,7 @@ sender_learn(struct sender *s)
 		s->about.shape = a->shape;
 		s->about.subs = a->subs ? a->subs : 1;
 	} else if (err) {
-		sender_why(s, "nobody knows of which format the data of %s are",
-			   a->name);
+		sender_why(s, "the format of %s is not known", a->name);
 		return -ENODATA;
 	}
 	return SENDER_STEP;
@@ -903,7 +903,8 @@ plugin_open(struct sender *s)
 	err = a->ops->open(&s->plugin, &args);
 	sender_out(s);
 	if (err && !s->facts.why[0])
-		sender_why(s, "%s: %s", a->to, strerror(-err));
+		sender_why(s, "%s cannot be sent to: %s", a->to,
+			   strerror(-err));
 	return err;
 }
 
@@ -1309,9 +1310,9 @@ sender_start(struct sender **sender, const struct sender_args *args,
 	source_close(args->source);
 	if (s)
 		destroy(s);
-	fault_set(fault, err, "no-memory", "cannot send %s to %s", args->name,
-		  args->to);
-	fault_why(fault, "%s", strerror(-err));
+	fault_set(fault, err, err == -ENOMEM ? "no-memory" : "internal",
+		  "cannot send %s to %s", args->name, args->to);
+	fault_why(fault, "its thread does not start: %s", strerror(-err));
 	return err;
 }
 
