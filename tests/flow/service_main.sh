@@ -84,7 +84,6 @@ cat >"$conf" <<-END
 	memory = "64M";
 	reserve = "1M";
 	receivers = 2;
-	control : { group = "spate"; };
 	vsi : { listen = "127.0.0.1:$((port + 2))"; streams = [ "field" ]; };
 	streams :
 	{
@@ -278,7 +277,13 @@ if [ -e "${program%/sbin/spated}/lib/spate/plugins/write-uring.so" ] &&
 fi
 
 section "one that hangs is killed, and started again"
+sed -i '1i control : { group = "spate-vsi"; };' "$conf"
 systemctl start spated
+same "socket for the group that is named" \
+	"$(stat -c %G:%a /run/spate/control.sock)" spate:600
+sed -i 1s/spate-vsi/spate/ "$conf"
+systemctl restart spated
+same socket "$(stat -c %G:%a /run/spate/control.sock)" spate:660
 was=$(shows MainPID)
 kill -STOP "$was"
 anew()

@@ -30,8 +30,9 @@ complete()
 	[ "$(info "$1" .state)" = complete ]
 }
 
-# spate-vsi has another user, and is in the group of spated.
-same "who may use the socket" "$(stat -c %g:%a "$socket")" "$(id -g):660"
+# By default the service's own group may use it, and no group of people.
+[ "$(id -gn)" = spate ] ||
+	same "who may use the socket" "$(stat -c %a "$socket")" 600
 
 # ---- spate-vsi is killed: its recording and its settings stay ----
 says '!mode= 0 ;' 'mode=VDIF_1000-64-1-2'

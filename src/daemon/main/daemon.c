@@ -402,17 +402,18 @@ memory_make(struct daemon *d, struct fault *fault)
 	return arena_make(&d->r.arena, d->r.setup.o.memory, &way, fault);
 }
 
-/* Returns the group that may use the control socket; NULL: none.  spate-vsi has
- * another user than spated, and is a member of spated's own group. */
+/* Returns the group that may use the control socket; NULL: none.  Without one
+ * that is configured, the service spate-vsi uses it as a member of the group
+ * that the service spated has; a group of any other name is of people. */
 static const char *
 socket_group(const struct setup *setup)
 {
-	const struct group *own;
+	const struct group *spate;
 
 	if (setup->control.group || !setup->vsi.listen.n)
 		return setup->control.group;
-	own = getgrgid(getegid());
-	return own ? own->gr_name : NULL;
+	spate = getgrnam("spate");
+	return spate && spate->gr_gid == getegid() ? "spate" : NULL;
 }
 
 int
