@@ -22,6 +22,15 @@ make jive5ab name.with.dots
 make jive5ab j4 --threads 4 --lose 17 3000 3001
 make jive5ab j5 --format mark5b --payload 10016 --per-block 64 --fps 100
 make jive5ab jraw --format raw
+# The first of two chunks looks like a VDIF frame by chance.
+mkdir "${disks[0]}/jchance"
+for i in 0 1; do
+	{
+		head -c 8 /dev/zero
+		printf "\\x$((71 + i))\\x02\\x00"
+		yes chance
+	} | head -c 5000 >"${disks[0]}/jchance/jchance.0000000$i" || true
+done
 # What jive5ab fills, at the beginnings of blocks and of all.
 make jive5ab jfill --fill --lose 0 1 2 640 641 1282 1919 1920 4999
 # One frame in ten, of both formats; of Mark5B one of two packets of a frame.
@@ -74,6 +83,7 @@ reads_as j5 jive5ab 5000 0
 same format "$(info j5 .format)" mark5b
 reads_as jraw jive5ab 125 0
 same format "$(info jraw .format)" raw
+same "format by chance" "$(info jchance .format)" raw
 reads_as jds_dsA jive5ab 5000 0
 same "streams of jds" "$(info jds .name)" jds_dsA
 reads_as jfill jive5ab 4991 9
@@ -105,7 +115,7 @@ for name in j1 j4 s1 s5 sone g2 g1 gvtp s5crash; do
 	spate check "$name" --max-loss 0.01 >/dev/null
 done
 same names "$(spate ls --json | jq -r .name | tr '\n' ' ')" "g1 g2 g5 \
-gext.vdif gvtp j1 j4 j5 jds_dsA jfill jraw jtenth jtenth5 name.with.dots s1 s1crash s1tail \
+gext.vdif gvtp j1 j4 j5 jchance jds_dsA jfill jraw jtenth jtenth5 name.with.dots s1 s1crash s1tail \
 s1tailcrash s5 s5bare s5crash sbare sone sraw "
 same "recordings unreadable" \
 	"$(spate ls --json | jq -r 'select(.state != "complete").name')" ""

@@ -95,8 +95,14 @@ look_all(struct foreign *f, uint32_t packet)
 	uint8_t *data = malloc(MEGA);
 	bool found = false;
 
-	for (size_t i = 0; data && i < f->pieces && !found; i += step)
+	for (size_t i = 0; data && i < f->pieces && !found; i += step) {
 		found = look(f, i, packet, data);
+		/* A single packet may look like a frame by chance. */
+		if (found && f->pieces > 1 &&
+		    f->form.packet > f->piece[i].stored / 2)
+			found =
+			    look(f, (i + 1) % f->pieces, f->form.packet, data);
+	}
 	free(data);
 	return found;
 }
