@@ -180,15 +180,11 @@ worth(const struct pool_piece *p, int64_t now)
 	return now - p->used_at > OLD_MS * NS_MS ? GIVEN : HALF;
 }
 
+/* True if p loses its buffer before q, which has the same worth. */
 static bool
-is_needed_less(const struct pool_piece *p, const struct pool_piece *q,
-	       int64_t now)
+is_first(const struct pool_piece *p, const struct pool_piece *q, unsigned same)
 {
-	unsigned a = worth(p, now), b = worth(q, now);
-
-	if (a != b)
-		return a < b;
-	return a == AHEAD ? p->used > q->used : p->used < q->used;
+	return same == AHEAD ? p->used > q->used : p->used < q->used;
 }
 
 /* Frees the buffer of the piece least needed.  `ahead`: also one that was read
@@ -198,15 +194,21 @@ piece_evict(struct pool *pool, bool ahead)
 {
 	struct pool_piece *least = NULL;
 	int64_t now = clock_steady();
+	unsigned least_worth = AHEAD, n;
 
 	for (unsigned i = 0; i < pool->pieces; i++) {
 		struct pool_piece *p = &pool->piece[i];
 
-		if (p->reader && p->known && !p->left && !p->users &&
-		    (!least || is_needed_less(p, least, now)))
+		if (!p->reader || !p->known || p->left || p->users)
+			continue;
+		n = worth(p, now);
+		if (!least || n < least_worth ||
+		    (n == least_worth && is_first(p, least, n))) {
 			least = p;
+			least_worth = n;
+		}
 	}
-	if (!least || (worth(least, now) >= HALF && !ahead))
+	if (!least || (least_worth >= HALF && !ahead))
 		return false;
 	pool_piece_drop(least);
 	return true;
