@@ -191,10 +191,10 @@ cursor_done(struct cursor *c, struct cursor_answer *a)
 /* ---- the views ----------------------------------------------------------- */
 
 /*
- * The views of a cursor, and who may use them when: the recording's thread,
- * or a reader while the recording is not being exchanged.  Jobs of that thread
- * hold a reference of the file, because the thread may come back long after its
- * caller has given up.
+ * The views of a cursor, and who may use them when: the recording's thread, or
+ * a reader under the recording's lock.  Jobs of that thread hold a reference of
+ * the cursor, because the thread may come back long after its caller has given
+ * up.
  */
 
 struct cursor_job {
@@ -353,7 +353,7 @@ find_here(struct cursor *c, uint64_t offset, struct view_span *s)
 	struct timespec at = { until / NS_SECOND, until % NS_SECOND };
 	int err = 0;
 
-	while (!err && (c->busy || op->exchanging))
+	while (!err && c->busy)
 		err = -pthread_cond_timedwait(&op->done, &op->lock, &at);
 	return err ? err : view_find(c->view, offset, s);
 }
@@ -402,51 +402,6 @@ find_span(struct cursor_request *q, struct view_span *s)
 	*s = q->span;
 	view_pass(s, q->offset - q->span_at);
 	return 0;
-}
-
-/* Keeps the recording from being exchanged while a span is used.  The view
- * itself does not change. */
-static void
-view_begin(struct open_recording *op)
-{
-	pthread_mutex_lock(&op->lock);
-	while (op->exchanging)
-		pthread_cond_wait(&op->done, &op->lock);
-	op->viewers++;
-	pthread_mutex_unlock(&op->lock);
-}
-
-static void
-view_end(struct open_recording *op)
-{
-	pthread_mutex_lock(&op->lock);
-	if (!--op->viewers)
-		pthread_cond_broadcast(&op->done);
-	pthread_mutex_unlock(&op->lock);
-}
-
-/* As view_want() and view_check(); any thread. */
-static uint64_t
-span_want(struct cursor *c, const struct view_span *s, uint64_t bytes)
-{
-	uint64_t want;
-
-	view_begin(c->op);
-	want = view_want(c->view, s, bytes);
-	view_end(c->op);
-	return want;
-}
-
-static int64_t
-span_check(struct cursor *c, const struct view_span *s, const void *data,
-	   uint64_t n)
-{
-	int64_t good;
-
-	view_begin(c->op);
-	good = view_check(c->view, s, data, n);
-	view_end(c->op);
-	return good;
 }
 
 static int
@@ -556,7 +511,7 @@ disk_of(struct cursor_request *q, uint64_t number)
 	int disk = -1;
 
 	pthread_mutex_lock(&op->lock);
-	if (!op->exchanging && number < op->rec->blocks)
+	if (number < op->rec->blocks)
 		disk = op->rec->block[number].disk;
 	pthread_mutex_unlock(&op->lock);
 	return disk;
@@ -569,7 +524,7 @@ is_awaited(struct cursor_request *q, uint64_t number)
 	bool awaited;
 
 	pthread_mutex_lock(&op->lock);
-	awaited = op->exchanging || recording_is_awaited(op->rec, number);
+	awaited = recording_is_awaited(op->rec, number);
 	pthread_mutex_unlock(&op->lock);
 	return awaited;
 }
@@ -631,7 +586,7 @@ is_unknown(struct cursor_request *q, const struct view_span *s)
 	bool unknown = false;
 
 	pthread_mutex_lock(&op->lock);
-	if (op->partial && !op->exchanging && s->number < op->rec->blocks)
+	if (op->partial && s->number < op->rec->blocks)
 		unknown =
 		    op->rec->block[s->number].record.kind == RECORDING_ABSENT;
 	pthread_mutex_unlock(&op->lock);
@@ -773,7 +728,7 @@ collect(struct cursor_request *q, const struct view_span *s, uint64_t want,
 static int
 give_packets(struct cursor_request *q, const struct view_span *s, size_t bytes)
 {
-	uint64_t want = span_want(q->c, s, bytes);
+	uint64_t want = view_want(q->c->view, s, bytes);
 	int64_t have, good;
 	int bad;
 
@@ -789,7 +744,7 @@ give_packets(struct cursor_request *q, const struct view_span *s, size_t bytes)
 	have = collect(q, s, want, &bad);
 	if (have < 0)
 		return (int)have;
-	good = span_check(q->c, s, q->raw, (uint64_t)have);
+	good = view_check(q->c->view, s, q->raw, (uint64_t)have);
 	if (good == -EBADMSG) {
 		if (!atomic_exchange(&q->c->told, true))
 			log_line(LEVEL_WARN, q->c->op->name,

@@ -393,13 +393,8 @@ static void
 exchange(struct open_recording *op)
 {
 	pthread_mutex_lock(&op->lock);
-	op->exchanging = true;
-	while (op->viewers)
-		pthread_cond_wait(&op->done, &op->lock);
 	pool_reader_exchange(op->reader, op->fresh);
 	take_facts(op);
-	op->exchanging = false;
-	pthread_cond_broadcast(&op->done);
 	pthread_mutex_unlock(&op->lock);
 }
 

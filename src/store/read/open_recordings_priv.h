@@ -10,15 +10,16 @@
 #include "store/view/view.h"
 
 /*
- * Declarations shared by open recordings and the files read from them.
+ * Declarations shared by open recordings and cursors.
  *
  *   open_recordings.c  the set, each recording's thread and its jobs
- *   cursor.c        files read from them
+ *   cursor.c           bytes at an offset
  *
  * A recording that grows is held twice: `rec`, which everyone reads, and
  * `fresh`, which its thread refreshes from disk.  Afterwards the two structs
- * exchange their contents, which takes as long as copying a struct.  So readers
- * never wait for a refresh, nor a refresh for readers.
+ * exchange their contents, which takes as long as copying a struct, under the
+ * recording's lock and the pool's; readers look at `rec` under either.  So
+ * readers never wait for a refresh, nor a refresh for readers.
  *
  * Order of locks: open_recordings::lock, open_recording::lock, the pool's lock.
  * No thread waits for a disk while it holds one of them.
@@ -62,8 +63,8 @@ struct open_recording {
 	struct disks disks; /* copy of the set's disks, opened by its thread */
 
 	/*
-	 * ---- owned by its thread; others use `rec` while they are counted in
-	 *  `viewers`, and only what needs no disk
+	 * ---- owned by its thread; others use `rec` under the lock below or
+	 *  the pool's, and only what needs no disk
 	 */
 	struct recording *rec, *fresh;
 	uint64_t turn; /* counts refreshes */
@@ -87,16 +88,14 @@ struct open_recording {
 	struct open_recording_sums sums;
 
 	pthread_mutex_t lock;
-	pthread_cond_t done; /* signalled when a job is done, the last viewer
-				left or a view was refreshed */
+	pthread_cond_t done; /* signalled when a job is done or a view was
+				refreshed */
 	pthread_cond_t work;
 	/* ---- under its lock */
 	unsigned refs; /* users, cursors, and its thread */
 	bool wake;     /* asks its thread to check whether to close */
 	struct open_recording_job *job, **tail;
 	int64_t busy; /* steady ns when the running job began; 0: none */
-	unsigned viewers;
-	bool exchanging;
 	struct cursor *cursor; /* list of its cursors */
 	struct open_recording_facts facts;
 	int64_t looked, cost; /* steady ns when the last refresh began; ns it

@@ -616,6 +616,9 @@ view_make(struct view **view, struct recording *rec,
 	v->rec = rec;
 	v->choice = *choice;
 	v->payload = rec->shape.payload;
+	v->shape = rec->shape;
+	v->shape.threads = NULL;
+	v->shape.threads_n = 0;
 	err = check_choice(v, fault);
 	if (!err) {
 		derive(v);

@@ -127,7 +127,10 @@ void view_pass(struct view_span *s, uint64_t bytes);
 size_t view_gather(const struct view_span *s, const void *data, uint64_t n,
 		   void *to, size_t most);
 
-/* ---- spans of a view: view_check() and view_want() by any thread --------- */
+/* ---- spans of a view ----------------------------------------------------- */
+
+/* Any thread may call view_check() and view_want(), also while another uses or
+ * refreshes the view or its recording. */
 
 /*
  * Checks that packets are of the view's thread.  `data` is `n` bytes of the

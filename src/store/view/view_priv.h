@@ -61,6 +61,9 @@ struct view {
 	struct view_choice choice;
 	const struct format_ops
 	    *format; /* set for views of a thread or a range; else NULL */
+	struct format_shape shape; /* for view_check(): as the recording's, but
+				      without the list of threads, which a
+				      refresh may replace */
 	uint32_t payload, take;
 	enum fill_kind stored; /* fill that the recording itself uses */
 	bool whole;	       /* the view is the recording's file, or of

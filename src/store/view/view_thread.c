@@ -392,7 +392,7 @@ is_other(const struct view *v, const uint8_t *payload)
 	const uint32_t all = FORMAT_READABLE | FORMAT_VALID;
 	struct format_packet p = { 0 };
 
-	v->format->parse(&v->rec->shape, NULL, payload, &p);
+	v->format->parse(&v->shape, NULL, payload, &p);
 	return (p.has & all) == all && p.thread != (uint32_t)v->choice.thread;
 }
 
@@ -400,7 +400,7 @@ int64_t
 view_check(const struct view *v, const struct view_span *s, const void *data,
 	   uint64_t n)
 {
-	uint32_t head = view_head_bytes(&v->rec->shape);
+	uint32_t head = view_head_bytes(&v->shape);
 	uint64_t step = s->step ? s->step : v->payload;
 	uint64_t at = 0;
 
@@ -424,6 +424,6 @@ view_want(const struct view *v, const struct view_span *s, uint64_t bytes)
 	if (!view_threaded(v) || !bytes)
 		return want;
 	last = (s->passed + bytes - 1) / s->take * step +
-	       view_head_bytes(&v->rec->shape);
+	       view_head_bytes(&v->shape);
 	return want < last ? last : want;
 }
