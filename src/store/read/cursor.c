@@ -887,6 +887,9 @@ follow(struct cursor_request *q)
 	/* The parts of packets that the view leaves out are read, too. */
 	if (c->span.step)
 		ahead = ahead / c->span.take * c->span.step;
+	/* More than there is memory is no news for the pool. */
+	if (ahead > c->op->set->cache)
+		ahead = c->op->set->cache;
 	q->position = &c->position[i];
 	if (ahead == c->ahead[i])
 		return UINT64_MAX;

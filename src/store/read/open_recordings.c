@@ -715,7 +715,6 @@ open_recordings_make(struct open_recordings **set,
 	struct open_recordings *s = calloc(1, sizeof *s);
 	struct pool_args pool = {
 		.disks = a->disks->n,
-		.memory = a->cache ? a->cache : CACHE,
 	};
 	int err;
 
@@ -726,6 +725,10 @@ open_recordings_make(struct open_recordings **set,
 	s->verify = a->verify;
 	s->once = a->once;
 	s->hooks = a->hooks;
+	s->cache = a->cache ? a->cache : CACHE;
+	if (s->cache < POOL_LEAST * POOL_REQUEST)
+		s->cache = POOL_LEAST * POOL_REQUEST;
+	pool.memory = s->cache;
 	pool.patience = s->patience;
 	pthread_mutex_init(&s->lock, NULL);
 	init_cond(&s->ended);

@@ -30,6 +30,7 @@ struct cursor;
 struct open_recordings {
 	struct disks disks; /* paths only; nothing of it is open */
 	struct pool *pool;
+	uint64_t cache; /* bytes of the pool's buffers */
 	int64_t patience;
 	bool verify, once; /* as in struct open_recordings_args */
 	struct open_recordings_hooks hooks;
