@@ -364,20 +364,6 @@ is_in_span(uint64_t offset, const struct view_span *s, uint64_t at)
 	return offset >= at && offset - at < s->bytes;
 }
 
-/* Sets the request's span to the one that the file's last request used, if its
- * offset is in it.  Under open_recording::lock. */
-static bool
-find_again(struct cursor_request *q)
-{
-	const struct cursor *c = q->c;
-
-	if (!is_in_span(q->offset, &c->span, c->span_at))
-		return false;
-	q->span = c->span;
-	q->span_at = c->span_at;
-	return true;
-}
-
 /* As view_find(), for the request's offset; -ETIMEDOUT if a disk does not
  * answer. */
 static int
@@ -875,7 +861,7 @@ cursor_bytes(struct cursor *c)
 
 /* ---- reading ------------------------------------------------------------- */
 
-/* Chooses the cursor of the request's stretch.  Returns its read-ahead in
+/* Chooses the position of the request's stretch.  Returns its read-ahead in
  * bytes, or UINT64_MAX if that is as before.  Under open_recording::lock. */
 static uint64_t
 follow(struct cursor_request *q)
@@ -904,7 +890,7 @@ is_beyond(const struct cursor *c, uint64_t offset, size_t bytes)
 }
 
 /*
- * Sets how many of the bytes exist, the cursor, and the span if it is that of
+ * Sets how many of the bytes exist, the position, and the span if it is that of
  * the last request.  A recording that grows is refreshed before some bytes are
  * said not to exist.  A request for bytes in a buffer takes the recording's
  * lock here and nowhere else, unless it begins another span.
@@ -930,7 +916,9 @@ begin(struct cursor_request *q, size_t bytes)
 	if (bytes) {
 		if (!op->set->once)
 			ahead = follow(q);
-		find_again(q);
+		/* The span of the last request may serve this one, too. */
+		q->span = c->span;
+		q->span_at = c->span_at;
 		q->live = op->facts.state == RECORDING_LIVE && !op->set->once;
 		q->row = op->facts.store == HEAP_ROW;
 	}
