@@ -20,8 +20,9 @@ struct spated {
 	struct control *control; /* NULL: not connected */
 	char began[64];		 /* pid and start of the last spated */
 	unsigned life;
-	int64_t rest; /* steady ns until when nothing is asked; 0: no rest */
-	bool said;    /* the log says that it is away */
+	unsigned only; /* questions are for the spated of that life; 0: any */
+	int64_t rest;  /* steady ns until when nothing is asked; 0: no rest */
+	bool said;     /* the log says that it is away */
 	char away[1024];
 };
 
@@ -128,6 +129,9 @@ ask(struct spated *s, const char *verb, json_t *request, int fd,
 	int err = was ? 0 : connect_to(s, fault);
 	bool asked = !err;
 
+	if (!err && s->only && s->only != s->life)
+		return fault_set(fault, -ESTALE, "not-found",
+				 "spated was started anew");
 	if (!err)
 		err = control_ask_with(s->control, verb, json_incref(request),
 				       fd, result, fault);
@@ -163,6 +167,18 @@ spated_ask(struct spated *s, const char *verb, json_t *request, int fd,
 			err = ask(s, verb, request, fd, result, fault);
 	}
 	json_decref(request);
+	return err;
+}
+
+int
+spated_ask_only(struct spated *s, unsigned life, const char *verb,
+		json_t *request, json_t **result, struct fault *fault)
+{
+	int err;
+
+	s->only = life;
+	err = spated_ask(s, verb, request, -1, result, fault);
+	s->only = 0;
 	return err;
 }
 

@@ -34,6 +34,11 @@ void spated_close(struct spated *s); /* NULL is allowed */
 int spated_ask(struct spated *s, const char *verb, json_t *request, int fd,
 	       json_t **result, struct fault *fault);
 
+/* Asks the spated of that life (spated_life); -ESTALE if another one is there,
+ * for which a number in the question means something else. */
+int spated_ask_only(struct spated *s, unsigned life, const char *verb,
+		    json_t *request, json_t **result, struct fault *fault);
+
 /*
  * Returns why spated could not be asked since spated_begin(), the last
  * command's begin; NULL: it could.

@@ -507,12 +507,12 @@ host_unsend(void *arg, unsigned id)
 	struct fault fault = { 0 };
 	json_t *answer;
 
-	if (a->leaving || a->life != spated_life(a->spated))
+	if (a->leaving)
 		return;
-	spated_ask(a->spated, "stop",
-		   json_pack("{s:i, s:b, s:s}", "send", (int)id, "wait", 0,
-			     "by", a->by),
-		   -1, &answer, &fault);
+	spated_ask_only(a->spated, a->life, "stop",
+			json_pack("{s:i, s:b, s:s}", "send", (int)id, "wait", 0,
+				  "by", a->by),
+			&answer, &fault);
 	json_decref(answer);
 }
 

@@ -137,6 +137,22 @@ says '!disk2net= 1 ;' 'disk2net=disconnect'
 says '!disk2net[?] 0 : inactive ;' 'disk2net?'
 vsi_open
 
+# ---- a copy of before, whose number another transfer has now ----
+says '!runtime= 0 : copier ;' 'runtime=copier'
+says '!scan_set= 0 ;' 'scan_set=after'
+says '!disk2net= 1 ;' 'disk2net=connect:127.0.0.1'
+says '!disk2net= 0 ;' 'disk2net=on'
+spated_kill
+spated_start
+for _ in 1 2 3 4; do
+	spate send after --to tcp://127.0.0.1:1 --plain >/dev/null
+done
+says '!disk2net= 1 ;' 'disk2net=disconnect'
+nap 1
+same "those that ended" "$(spate sends --all --json |
+	jq -c 'select(.ended or .state == "stopped")')" ""
+vsi_open
+
 # ---- spated does not answer ----
 kill -STOP "$spated_pid"
 at_end 'kill -CONT $spated_pid 2>/dev/null'
