@@ -148,7 +148,7 @@ START_TEST(a_plugin_that_keeps_memory_is_closed)
 	atomic_store(&source.wanted, true);
 	eventfd_write(source.wake, 1);
 	UNTIL(sender_ended(sender));
-	ck_assert_ptr_nonnull(strstr(look().why, "keeps memory"));
+	ck_assert_ptr_nonnull(strstr(look().why, "did not give memory back"));
 	bench_end(SENDER_FAILED);
 }
 END_TEST

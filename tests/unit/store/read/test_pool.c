@@ -491,8 +491,7 @@ START_TEST(test_threads)
 }
 END_TEST
 
-SUITE_THREADS("pool", NULL, test_all_in_turn, test_anywhere,
-	      test_many_cursors, test_threads, test_told_how_far,
-	      test_buffers_are_bounded, test_told, test_damage, test_flipped,
-	      test_flipped_without_sums, test_flipped_unasked,
-	      test_closed_early)
+SUITE_THREADS("pool", NULL, test_all_in_turn, test_anywhere, test_many_cursors,
+	      test_threads, test_told_how_far, test_buffers_are_bounded,
+	      test_told, test_damage, test_flipped, test_flipped_without_sums,
+	      test_flipped_unasked, test_closed_early)
