@@ -6,7 +6,6 @@ START_TEST(one_that_takes_nothing_is_not_asked_all_the_time)
 {
 	struct sender_args args = bench_args();
 	unsigned calls;
-	int64_t since;
 
 	plugin.stuck = true;
 	bench_start(&args);
@@ -27,6 +26,7 @@ START_TEST(no_descriptor_makes_it_spin)
 {
 	struct sender_args args = bench_args();
 	unsigned calls;
+	int64_t since;
 
 	plugin.stuck = true;
 	eventfd_write(plugin.wake, 1);
