@@ -2,7 +2,9 @@
 /*
  * A step is certain when it was seen HEAP_COUNTER_CERTAIN times without a count
  * between.  Before that, a lost heap can mislead: the first difference of 1 3 4
- * 5 looks like a step of two, and the second corrects it.
+ * 5 looks like a step of two, and the second corrects it.  A count of another
+ * kind can make the step too small: 0 1 2 4 6 8 10.  A wider one takes its place
+ * once that could be certain.
  *
  * Heaps that begin out of order are missing for a while; if too many were
  * reported, fewer are reported the next time.
@@ -20,6 +22,21 @@ restart(struct counted_sender *s, uint64_t count)
 	s->came = 1;
 	s->told = 0;
 	s->passed = false;
+}
+
+/* Notes a difference of several steps.  True if the step is wider than it was
+ * taken for. */
+static bool
+is_wider(struct counted_sender *s, uint64_t by)
+{
+	if (!s->step || s->agree >= HEAP_COUNTER_CERTAIN || by <= s->step ||
+	    by % s->step) {
+		s->widely = 0;
+		return false;
+	}
+	s->widely = by == s->wider ? s->widely + 1 : 1;
+	s->wider = by;
+	return s->widely >= HEAP_COUNTER_CERTAIN;
 }
 
 static void
@@ -42,6 +59,12 @@ forward(struct counted_sender *s, uint64_t count, uint64_t far)
 {
 	uint64_t by = count - s->highest;
 
+	if (is_wider(s, by)) {
+		s->step = by;
+		s->agree = s->widely;
+		restart(s, count);
+		return;
+	}
 	learn(s, by);
 	if (!s->step || by / s->step > far) {
 		restart(s, count);
@@ -60,6 +83,7 @@ backward(struct counted_sender *s, uint64_t count, uint64_t far)
 {
 	uint64_t by = s->highest - count;
 
+	s->widely = 0;
 	if (!s->step || (s->agree < HEAP_COUNTER_CERTAIN && by < s->step &&
 			 s->step % by == 0))
 		learn(s, by);

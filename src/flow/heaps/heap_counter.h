@@ -18,6 +18,9 @@ struct counted_sender {
 	uint32_t agree;		 /* times the step was seen in a row */
 	uint64_t step;		 /* difference of counts from heap to heap; 0:
 				    not known */
+	uint64_t wider;		 /* the last difference that was a larger
+				    multiple of the step */
+	uint32_t widely;	 /* times it was seen in a row */
 	uint64_t first, highest; /* lowest and highest count since the step is
 				    known */
 	uint64_t came;		 /* heaps from first to highest that came */

@@ -82,6 +82,23 @@ START_TEST(a_step_that_was_wrong)
 }
 END_TEST
 
+/* A control heap has a count between those of the data, and then one is lost. */
+START_TEST(a_step_that_was_too_small)
+{
+	for (uint64_t stray = 1; stray < 12; stray += 2) {
+		struct heap_counter s = steps_of(100);
+		uint64_t told = 0;
+
+		for (uint64_t i = 0; i < 60; i++) {
+			if (i == stray || (i % 2 == 0 && i != 40))
+				heap_counter_see(&s, i, 0);
+			told += heap_counter_missing(&s);
+		}
+		ck_assert_uint_eq(told, 1);
+	}
+}
+END_TEST
+
 START_TEST(counts_that_mean_nothing)
 {
 	struct heap_counter s = steps_of(100);
@@ -150,5 +167,5 @@ END_TEST
 SUITE("heap_counter", those_without_memory_are_missing,
       those_left_out_are_missing, those_that_are_late_are_not,
       the_first_are_in_another_order, a_step_that_was_wrong,
-      counts_that_mean_nothing, a_leap_is_no_loss,
+      a_step_that_was_too_small, counts_that_mean_nothing, a_leap_is_no_loss,
       each_sender_counts_for_itself)
