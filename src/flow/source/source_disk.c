@@ -220,8 +220,7 @@ open_reader(struct source_disk *d)
 	err = pool_reader_open(&d->reader, d->rec, &a);
 	if (err)
 		return err;
-	pool_position_begin(&d->position, d->reader, d->a.sub);
-	d->position.sequential = true;
+	pool_position_begin(&d->position, d->reader, d->a.sub, POOL_SEQUENTIAL);
 	return 0;
 }
 

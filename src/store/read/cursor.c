@@ -818,9 +818,9 @@ cursor_open(struct cursor **file, struct open_recording *op,
 		return err;
 	}
 	for (unsigned i = 0; i < READAHEAD_STRETCHES; i++) {
-		pool_position_begin(&c->position[i], op->reader, (int)fits.sub);
-		c->position[i].managed = !op->set->once;
-		c->position[i].sequential = op->set->once;
+		pool_position_begin(&c->position[i], op->reader, (int)fits.sub,
+				    op->set->once ? POOL_SEQUENTIAL
+						  : POOL_MANAGED);
 	}
 	pthread_mutex_lock(&op->lock);
 	c->bytes = view_bytes(c->view);

@@ -647,12 +647,17 @@ position_follow(struct pool_position *position, uint64_t number, uint64_t at)
 
 void
 pool_position_begin(struct pool_position *position, struct pool_reader *r,
-		    int sub)
+		    int sub, enum pool_order order)
 {
 	struct pool *pool = r->pool;
 
 	*position = (struct pool_position){
-		.reader = r, .sub = sub, .end = UINT64_MAX, .number = UINT64_MAX
+		.reader = r,
+		.sub = sub,
+		.end = UINT64_MAX,
+		.number = UINT64_MAX,
+		.sequential = order == POOL_SEQUENTIAL,
+		.managed = order == POOL_MANAGED,
 	};
 	pthread_mutex_lock(&pool->lock);
 	position->next = pool->positions;

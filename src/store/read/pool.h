@@ -101,9 +101,16 @@ struct pool_position {
 	int64_t used;		       /* steady ns of the last read */
 };
 
-/* Begins a position over a substream (-1: all).  The caller owns it. */
+enum pool_order {
+	POOL_ANY_ORDER,	 /* read-ahead begins when reads follow each other */
+	POOL_SEQUENTIAL, /* pool_position::sequential */
+	POOL_MANAGED,	 /* pool_position::managed */
+};
+
+/* Begins a position over a substream (-1: all).  The caller owns it.  Other
+ * threads look at it at once. */
 void pool_position_begin(struct pool_position *position, struct pool_reader *r,
-			 int sub);
+			 int sub, enum pool_order order);
 /* Drops what was read ahead.  The caller has put all views of this position. */
 void pool_position_end(struct pool_position *position);
 /* Sets the read-ahead of a `managed` position to this many bytes, buffers

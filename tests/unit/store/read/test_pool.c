@@ -29,7 +29,7 @@ reader_opens(bool verify, uint64_t memory)
 
 	opened(&m, &rec);
 	ck_assert_int_eq(pool_reader_open(&reader, rec, &a), 0);
-	pool_position_begin(&cursor, reader, -1);
+	pool_position_begin(&cursor, reader, -1, POOL_ANY_ORDER);
 }
 
 static void
@@ -139,7 +139,7 @@ START_TEST(test_many_cursors)
 	make(30);
 	reader_opens(false, 1);
 	for (unsigned i = 0; i < WAYS; i++)
-		pool_position_begin(&w[i], reader, -1);
+		pool_position_begin(&w[i], reader, -1, POOL_ANY_ORDER);
 	for (unsigned i = 0; i < 24; i++) {
 		for (unsigned k = 0; k < WAYS; k++) {
 			ck_assert_int_eq(pool_get(&w[k], i + k, 0, 0, &v,
@@ -194,7 +194,7 @@ START_TEST(test_told)
 	opened(&m, &rec);
 	a.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 	ck_assert_int_eq(pool_reader_open(&reader, rec, &a), 0);
-	pool_position_begin(&cursor, reader, -1);
+	pool_position_begin(&cursor, reader, -1, POOL_ANY_ORDER);
 	for (unsigned i = 0; i < 9; i++) {
 		while ((err = pool_get(&cursor, i, 0, 0, &v, 0)) ==
 		       -ETIMEDOUT) {
@@ -338,7 +338,7 @@ START_TEST(test_closed_early)
 
 		opened(&m, &rec);
 		ck_assert_int_eq(pool_reader_open(&reader, rec, &a), 0);
-		pool_position_begin(&cursor, reader, -1);
+		pool_position_begin(&cursor, reader, -1, POOL_ANY_ORDER);
 		cursor.sequential = true;
 		if (i % 3)
 			pool_get(&cursor, i, 0, 0, &v, 0);
@@ -470,7 +470,7 @@ START_TEST(test_threads)
 	for (unsigned i = 0; i < READERS; i++) {
 		ck_assert_int_eq(pool_reader_open(&r[i], rec, &shared), 0);
 		for (unsigned k = 0; k < WAYS; k++)
-			pool_position_begin(&w[i][k], r[i], 0);
+			pool_position_begin(&w[i][k], r[i], 0, POOL_ANY_ORDER);
 	}
 	for (unsigned i = 0; i < THREADS; i++) {
 		one[i].cursor = &w[i % READERS][i / READERS % WAYS];

@@ -40,7 +40,7 @@ begin(const struct pool_reader_args *a)
 	ck_assert_int_ge(m.disks.disk[1].fd, 0);
 	opened(&m, &rec);
 	ck_assert_int_eq(pool_reader_open(&reader, rec, a), 0);
-	pool_position_begin(&cursor, reader, -1);
+	pool_position_begin(&cursor, reader, -1, POOL_ANY_ORDER);
 	cursor.sequential = true;
 }
 
