@@ -335,7 +335,7 @@ static int
 print(json_t *info, const struct info_about *about, const struct info_counts *c,
       char **text, uint64_t *bytes)
 {
-	char *line = NULL;
+	char *line = NULL, *longer;
 
 	if (info && !json_object_set_new(info, "views", views_json(about)) &&
 	    !add_counts(info, c))
@@ -344,11 +344,12 @@ print(json_t *info, const struct info_about *about, const struct info_counts *c,
 	if (!line)
 		return -ENOMEM;
 	*bytes = strlen(line) + 1;
-	*text = realloc(line, *bytes + 1);
-	if (!*text) {
+	longer = realloc(line, *bytes + 1);
+	if (!longer) {
 		free(line);
 		return -ENOMEM;
 	}
+	*text = longer;
 	strcpy(*text + *bytes - 1, "\n");
 	return 0;
 }
