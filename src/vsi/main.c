@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -188,39 +189,36 @@ out:
 
 /* ---- the command line ------------------------------------------------ */
 
-static bool
-is(const char *word, const char *brief, const char *full)
-{
-	return !strcmp(word, brief) || !strcmp(word, full);
-}
-
-/* Returns -1 to go on, else the exit status.  Read by hand, because the `struct
- * option` of getopt_long clashes with the contract's. */
+/* Returns -1 to go on, else the exit status. */
 static int
 options_read(struct settings *o, int argc, char **argv)
 {
-	for (int i = 1; i < argc; i++) {
-		if (is(argv[i], "-c", "--conf") && i + 1 < argc) {
-			o->path = argv[++i];
-		} else if (is(argv[i], "-n", "--check")) {
-			o->check = true;
-		} else if (is(argv[i], "-v", "--verbose")) {
-			o->verbose = true;
-		} else if (is(argv[i], "-h", "--help")) {
-			fputs(help, stdout);
-			return 0;
-		} else if (is(argv[i], "-V", "--version")) {
-			puts(PACKAGE_STRING);
-			return 0;
-		} else {
-			fprintf(stderr,
-				"spate-vsi: '%s' is no option, or lacks its "
-				"value; see 'spate-vsi --help'\n",
-				argv[i]);
-			return 2;
+	static const struct option options[] = {
+		{ "conf", required_argument, NULL, 'c' },
+		{ "check", no_argument, NULL, 'n' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "c:nvhV", options, NULL)) != -1) {
+		switch (c) {
+		case 'c': o->path = optarg; break;
+		case 'n': o->check = true; break;
+		case 'v': o->verbose = true; break;
+		case 'h': fputs(help, stdout); return 0;
+		case 'V': puts(PACKAGE_STRING); return 0;
+		default: fprintf(stderr, "see 'spate-vsi --help'\n"); return 2;
 		}
 	}
-	return -1;
+	if (optind == argc)
+		return -1;
+	fprintf(stderr,
+		"spate-vsi: '%s' is no option; see 'spate-vsi --help'\n",
+		argv[optind]);
+	return 2;
 }
 
 int

@@ -166,7 +166,7 @@ plain_free(struct plain_receiver *p)
 
 /* ---- the connection ---------------------------------------------------- */
 
-/* What can be read of a connection: bytes, nothing yet, or its end. */
+/* A look at a connection finds bytes, nothing yet, or its end. */
 enum news { NEWS_BYTES, NEWS_NONE, NEWS_END };
 
 static enum news

@@ -13,6 +13,7 @@
  */
 #include "config.h"
 
+#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -200,41 +201,37 @@ run(const char *conf)
 	return err ? 1 : 0;
 }
 
-static bool
-is(const char *word, const char *brief, const char *full)
-{
-	return !strcmp(word, brief) || !strcmp(word, full);
-}
-
-/* Returns -1 to go on, else the exit status.  Read by hand, because the `struct
- * option` of getopt_long clashes with the contract's. */
+/* Returns -1 to go on, else the exit status. */
 static int
 options_read(struct command_line *o, int argc, char **argv)
 {
-	for (int i = 1; i < argc; i++) {
-		if (is(argv[i], "-c", "--conf") && i + 1 < argc) {
-			o->conf = argv[++i];
-		} else if (is(argv[i], "-n", "--check")) {
-			o->check = true;
-		} else if (is(argv[i], "-v", "--verbose")) {
-			o->verbose = true;
-		} else if (!strcmp(argv[i], "--options")) {
-			return options_print();
-		} else if (is(argv[i], "-h", "--help")) {
-			fputs(help, stdout);
-			return 0;
-		} else if (is(argv[i], "-V", "--version")) {
-			puts(PACKAGE_STRING);
-			return 0;
-		} else {
-			fprintf(stderr,
-				"spated: '%s' is no option, or lacks "
-				"its value; see 'spated --help'\n",
-				argv[i]);
-			return 2;
+	static const struct option options[] = {
+		{ "conf", required_argument, NULL, 'c' },
+		{ "check", no_argument, NULL, 'n' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "options", no_argument, NULL, 'o' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "c:nvhV", options, NULL)) != -1) {
+		switch (c) {
+		case 'c': o->conf = optarg; break;
+		case 'n': o->check = true; break;
+		case 'v': o->verbose = true; break;
+		case 'o': return options_print();
+		case 'h': fputs(help, stdout); return 0;
+		case 'V': puts(PACKAGE_STRING); return 0;
+		default: fprintf(stderr, "see 'spated --help'\n"); return 2;
 		}
 	}
-	return -1;
+	if (optind == argc)
+		return -1;
+	fprintf(stderr, "spated: '%s' is no option; see 'spated --help'\n",
+		argv[optind]);
+	return 2;
 }
 
 int

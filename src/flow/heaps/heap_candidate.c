@@ -27,8 +27,8 @@
  * the time of a few packets, and only a block that others do not need; without
  * one they are dropped at once.
  *
- * Which heaps agree with a candidate, and what its block is for the next run,
- * the kinds know: rows.c, cubes.c.
+ * The kinds, rows.c and cubes.c, decide which heaps agree with a candidate, and
+ * what its block becomes in the next run.
  */
 #include "flow/heaps/heaps_priv.h"
 

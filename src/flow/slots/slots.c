@@ -460,7 +460,7 @@ slots_make(struct placement **place, const struct placement_args *args)
 		return -ENOMEM;
 	}
 	p->agree = agree(p->slots);
-	/* What three quarters of a block hold: that leaves parking places for
+	/* Three quarters of a block's packets: that leaves parking places for
 	 * candidates made of garbage. */
 	p->behind = run_behind(p->slots, p->agree, RUN_BEHIND);
 	*place = &p->base;
