@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "net/allow.h"
 #include "net/endpoint.h"
 
 enum {
@@ -315,4 +316,71 @@ listener_add_tcp(struct listener *l, const char *text)
 	err = -errno;
 	close(fd);
 	return err;
+}
+
+/* ---- the configuration ---------------------------------------------------- */
+
+static int
+conf_refuse(struct conf *conf, const config_setting_t *group, const char *key,
+	    const char *text, const char *what, struct fault *fault)
+{
+	const config_setting_t *s =
+	    config_setting_get_member((config_setting_t *)group, key);
+
+	fault_set(fault, -EINVAL, "conf", "%s: '%s' %s",
+		  config_setting_name(group), text, what);
+	return conf_blame(conf, s ? s : group, -EINVAL, fault);
+}
+
+/* True if an address stands in the list before entry `i`, too. */
+static bool
+is_twice(const struct option_texts *listen, unsigned i)
+{
+	union endpoint one, other;
+
+	endpoint_read(&one, listen->text[i]);
+	for (unsigned k = 0; k < i; k++) {
+		endpoint_read(&other, listen->text[k]);
+		if (endpoint_same(&one, &other))
+			return true;
+	}
+	return false;
+}
+
+int
+listener_conf_check(struct conf *conf, const config_setting_t *group,
+		    const char *usual, const struct option_texts *listen,
+		    const struct option_texts *allow, struct fault *fault)
+{
+	union endpoint address;
+	struct allow_network network;
+	int err = 0;
+
+	if (!listen->n)
+		err = conf_refuse(conf, group, "listen", "listen",
+				  "is missing: where do connections come in?",
+				  fault);
+	for (unsigned i = 0; i < listen->n && !err; i++) {
+		if (endpoint_read(&address, listen->text[i]) < 0)
+			err =
+			    conf_refuse(conf, group, "listen", listen->text[i],
+					"is no address to listen on", fault);
+		else if (is_twice(listen, i))
+			err =
+			    conf_refuse(conf, group, "listen", listen->text[i],
+					"is in `listen` twice", fault);
+	}
+	if (err) {
+		fault_hint(fault, "listen = [ \"%s\" ];", usual);
+		return err;
+	}
+	for (unsigned i = 0; i < allow->n; i++) {
+		if (allow_network_read(&network, allow->text[i]) == 0)
+			continue;
+		err = conf_refuse(conf, group, "allow", allow->text[i],
+				  "is no network", fault);
+		fault_hint(fault, "allow = [ \"10.0.0.0/8\", \"fd00::/8\" ];");
+		return err;
+	}
+	return 0;
 }

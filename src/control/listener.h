@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "base/conf.h"
+
 /*
  * A listener accepts connections: on the control socket, for
  * VSI-S and for the inbox.  It decides which connections may stay, so that
@@ -92,6 +94,15 @@ int listener_add(struct listener *l, int fd);
 /* Binds "127.0.0.1:2620" or "[::1]:2620" and listens as listener_add does.  The
  * address need not be up yet.  [::] means IPv6 only.  Returns 0 or -errno. */
 int listener_add_tcp(struct listener *l, const char *text);
+
+/*
+ * Checks `listen` and `allow` of a group of the configuration: at least one
+ * address, all of them addresses, none twice; and networks.  `usual` is the
+ * address of a hint.  0, or -EINVAL with a fault.
+ */
+int listener_conf_check(struct conf *conf, const config_setting_t *group,
+			const char *usual, const struct option_texts *listen,
+			const struct option_texts *allow, struct fault *fault);
 
 /* The epoll set: readable when a connection waits or a pause ends. */
 int listener_fd(const struct listener *l);

@@ -5,8 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "net/allow.h"
-#include "net/endpoint.h"
+#include "control/listener.h"
 
 #define AT_VSI(member) offsetof(struct vsi_conf, member)
 
@@ -47,34 +46,6 @@ blame(struct conf *conf, const config_setting_t *group, const char *key,
 	    config_setting_get_member((config_setting_t *)group, key);
 
 	return conf_blame(conf, s ? s : group, -EINVAL, fault);
-}
-
-static int
-networks_check(struct vsi_conf *c, struct conf *conf,
-	       const config_setting_t *group, struct fault *fault)
-{
-	union endpoint address;
-	struct allow_network network;
-
-	for (unsigned i = 0; i < c->listen.n; i++) {
-		if (endpoint_read(&address, c->listen.text[i]) == 0)
-			continue;
-		fault_set(fault, -EINVAL, "conf",
-			  "vsi: '%s' is no address to listen on",
-			  c->listen.text[i]);
-		fault_hint(fault, "listen = [ \"127.0.0.1:2620\", "
-				  "\"[::1]:2620\" ];");
-		return blame(conf, group, "listen", fault);
-	}
-	for (unsigned i = 0; i < c->allow.n; i++) {
-		if (allow_network_read(&network, c->allow.text[i]) == 0)
-			continue;
-		fault_set(fault, -EINVAL, "conf", "vsi: '%s' is no network",
-			  c->allow.text[i]);
-		fault_hint(fault, "allow = [ \"10.0.0.0/8\", \"fd00::/8\" ];");
-		return blame(conf, group, "allow", fault);
-	}
-	return 0;
 }
 
 static int
@@ -172,14 +143,8 @@ vsi_conf_read(struct vsi_conf *c, struct conf *conf, struct fault *fault)
 	err = conf_fill(conf, group, &part, 1, NULL, fault);
 	if (err)
 		return err;
-	if (!c->listen.n) {
-		fault_set(fault, -EINVAL, "conf",
-			  "vsi: `listen` is missing: where do commands come "
-			  "in?");
-		fault_hint(fault, "listen = \"127.0.0.1:2620\";");
-		return blame(conf, group, "listen", fault);
-	}
-	err = networks_check(c, conf, group, fault);
+	err = listener_conf_check(conf, group, "127.0.0.1:2620", &c->listen,
+				  &c->allow, fault);
 	if (!err)
 		err = streams_check(c, conf, group, fault);
 	if (!err)

@@ -135,6 +135,8 @@ group_wrong()
 }
 
 group_wrong 'inbox : { listen = [ "127.0.0.1:2631", "127.0.0.1:2631" ]; };' \
-	'`listen` has 127.0.0.1:2631 twice'
+	"'127.0.0.1:2631' is in \`listen\` twice"
+group_wrong 'vsi : { listen = [ "[::1]:2620", "[::1]:2620" ]; };' \
+	"'[::1]:2620' is in \`listen\` twice"
 group_wrong 'vsi : { listen = "127.0.0.1:2620"; streams = [ "s", "s" ]; };' \
 	"stream 's' is named twice"

@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/module.h"
 #include "base/units.h"
+#include "control/listener.h"
 #include "control/control.h"
 #include "daemon/conf/stream_vary.h"
 #include "net/allow.h"
@@ -184,64 +185,24 @@ is_loopback(const union endpoint *e)
 	return ntohl(e->v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
+/* Without a secret an inbox listens on loopback alone. */
 static int
-listen_check(struct setup *c, const config_setting_t *group, const char *text,
-	     struct fault *fault)
-{
-	union endpoint address;
-
-	if (endpoint_read(&address, text) < 0) {
-		fault_set(fault, -EINVAL, "conf",
-			  "inbox: '%s' is no address to listen on", text);
-		fault_hint(fault, "listen = [ \"127.0.0.1:2631\", "
-				  "\"[::1]:2631\" ];");
-		return blame(c, group, "listen", fault);
-	}
-	if (c->inbox.secret_file || is_loopback(&address))
-		return 0;
-	fault_set(fault, -EINVAL, "conf",
-		  "inbox: without a secret it listens on loopback alone, "
-		  "which %s is not",
-		  text);
-	fault_hint(fault, "secret_file = \"/etc/spate/secret\";");
-	return blame(c, group, "listen", fault);
-}
-
-/* Refuses an address that is listed twice: only one of them could listen. */
-static int
-twice_check(struct setup *c, const config_setting_t *group, struct fault *fault)
+loopback_check(struct setup *c, const config_setting_t *group,
+	       struct fault *fault)
 {
 	const struct option_texts *listen = &c->inbox.listen;
-	union endpoint one, other;
+	union endpoint address;
 
-	for (unsigned i = 1; i < listen->n; i++) {
-		endpoint_read(&one, listen->text[i]);
-		for (unsigned k = 0; k < i; k++) {
-			endpoint_read(&other, listen->text[k]);
-			if (!endpoint_same(&one, &other))
-				continue;
-			fault_set(fault, -EINVAL, "conf",
-				  "inbox: `listen` has %s twice",
-				  listen->text[i]);
-			fault_hint(fault, "leave one of them out");
-			return blame(c, group, "listen", fault);
-		}
-	}
-	return 0;
-}
-
-static int
-allow_check(struct setup *c, const config_setting_t *group, struct fault *fault)
-{
-	struct allow_network network;
-
-	for (unsigned i = 0; i < c->inbox.allow.n; i++) {
-		if (allow_network_read(&network, c->inbox.allow.text[i]) == 0)
+	for (unsigned i = 0; i < listen->n && !c->inbox.secret_file; i++) {
+		if (!endpoint_read(&address, listen->text[i]) &&
+		    is_loopback(&address))
 			continue;
-		fault_set(fault, -EINVAL, "conf", "inbox: '%s' is no network",
-			  c->inbox.allow.text[i]);
-		fault_hint(fault, "allow = [ \"10.0.0.0/8\", \"fd00::/8\" ];");
-		return blame(c, group, "allow", fault);
+		fault_set(fault, -EINVAL, "conf",
+			  "inbox: without a secret it listens on loopback "
+			  "alone, which %s is not",
+			  listen->text[i]);
+		fault_hint(fault, "secret_file = \"/etc/spate/secret\";");
+		return blame(c, group, "listen", fault);
 	}
 	return 0;
 }
@@ -261,19 +222,10 @@ setup_inbox_read(struct setup *c, struct fault *fault)
 	err = conf_fill(c->conf, group, &part, 1, NULL, fault);
 	if (err)
 		return err;
-	if (!c->inbox.listen.n) {
-		fault_set(fault, -EINVAL, "conf",
-			  "inbox: `listen` is missing: where do copies come "
-			  "in?");
-		fault_hint(fault, "listen = [ \"127.0.0.1:2631\" ];");
-		return blame(c, group, "listen", fault);
-	}
-	for (unsigned i = 0; i < c->inbox.listen.n && !err; i++)
-		err = listen_check(c, group, c->inbox.listen.text[i], fault);
+	err = listener_conf_check(c->conf, group, "127.0.0.1:2631",
+				  &c->inbox.listen, &c->inbox.allow, fault);
 	if (!err)
-		err = twice_check(c, group, fault);
-	if (!err)
-		err = allow_check(c, group, fault);
+		err = loopback_check(c, group, fault);
 	if (!err && c->inbox.secret_file)
 		err =
 		    secret_read(&c->inbox.secret, c->inbox.secret_file, fault);
