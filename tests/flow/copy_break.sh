@@ -170,12 +170,13 @@ forget "$name"
 
 # ---- connections are cut and spoiled --------------------------------------
 
-python3 "$top_srcdir/tests/flow/tcp_proxy.py" $((port + 2000)) "$inbox_port" \
+port_find
+python3 "$top_srcdir/tests/flow/tcp_proxy.py" "$port" "$inbox_port" \
 	0.01 0.005 cut:1:3000000 cut:3:5000000 cut:6:2000000 spoil:8:3000000 &
 proxy_pid=$!
 at_end "kill $proxy_pid"
-wait_for 10 bash -c "exec 3<>/dev/tcp/127.0.0.1/$((port + 2000))" 2>/dev/null
-copy_url=tcp://127.0.0.1:$((port + 2000)) copy -n 2 "$name"
+wait_for 10 bash -c "exec 3<>/dev/tcp/127.0.0.1/$port" 2>/dev/null
+copy_url=tcp://127.0.0.1:$port copy -n 2 "$name"
 within "reconnects" 2 "$(copy_did .reconnects)" 50
 same_there "$name"
 same_bytes "$name"

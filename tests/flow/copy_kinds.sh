@@ -61,13 +61,14 @@ rm -rf "$work"/disk?/*
 # ---- many substreams, one of them silent -----------------------------------
 
 ports=4
-conf_write "	s : { listen = [ \"127.0.0.1:$((port + 3000))-$((port + 3000 + ports - 1))\" ];
+port_find $ports
+conf_write "	s : { listen = [ \"127.0.0.1:$port-$((port + ports - 1))\" ];
 	format = \"raw\"; payload = 1000; prefix = 8; sequence = \"le64@0\";
 	block = \"64K\"; };"
 spated_start
 spate record many --stream s --quiet
 for i in 0 1 3; do
-	"$SPATE" gen --to "udp://127.0.0.1:$((port + 3000 + i))" \
+	"$SPATE" gen --to "udp://127.0.0.1:$((port + i))" \
 		--format raw --sequence le64@0 --payload 1000 --rate 20Mbps \
 		--packets 1000 --loss 0.01 --seed $((i + 1)) --json >>"$work/sent"
 done

@@ -138,8 +138,8 @@ finish()
 	set +e
 	# Ports are the test's own: who else has one is worth knowing.
 	if [ $status -ne 0 ] && [ $status -ne 77 ] && type -P ss >/dev/null; then
-		say "---- the sockets on its ports"
-		ss -Hltunp "sport >= :$port and sport <= :$((port + 9))" >&2
+		say "---- the sockets on ports of tests"
+		ss -Hltunp "sport >= :10240 and sport < :30240" >&2
 	fi
 	for ((i = ${#ends[@]} - 1; i >= 0; i--)); do
 		eval "${ends[i]}"

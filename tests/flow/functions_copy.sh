@@ -53,7 +53,7 @@ inbox_make()
 		echo "control : { socket = \"$inbox_socket\"; };"
 		echo "inbox : { listen = [ $inbox_listen ]; ${2:-} };"
 		echo 'streams : { none : { receive = "udp";' \
-			"listen = [ \"127.0.0.1:$((inbox_port + 20000 > 65535 ? inbox_port - 20000 : inbox_port + 20000))\" ];" \
+			"listen = [ \"127.0.0.1:$inbox_port\" ];" \
 			'format = "raw"; payload = 1024; block = "1M"; }; };'
 	} >"$inbox_conf"
 }
