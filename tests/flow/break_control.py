@@ -115,14 +115,13 @@ def varied():
             {"listen": ["nowhere"]}, {"split": "x"}, {"receive": "udp"},
             {"legacy": 1}, {"prefix": -1}, {"prefix": 9999},
             {"layout": 'vbs"; }; x : {'}, {"socket_buffer": 2**60},
-            {"receive": "tcp", "allow": "x"},
+            {"receive": "tcp", "allow": "x"}, {"palyoad": 1032},
+            {"listen ": ["127.0.0.1:1"]}, {"allow": ["10.0.0.0/8"]},
+            {"receive": "tcp", "listen": ["127.0.0.1:1"], "allow": ["x"]},
             {"stream": 5}, {"stream": None}, {"stream": "nobody"}]
     streams = [[{"stream": "t", **k}] for k in keys] + [[{}], [{"t": {}}]]
-    opened = [[{"stream": "t", "receive": "tcp", "listen": ["127.0.0.1:1"],
-                "allow": ["x"]}]]
     return ([{"do": "streams", "streams": s} for s in streams] +
-            [{"do": "record", "name": "n", "streams": s}
-             for s in streams + opened])
+            [{"do": "record", "name": "n", "streams": s} for s in streams])
 
 
 def kept():
@@ -172,6 +171,11 @@ def requests():
              {"do": "send", "name": "n", "to": "file:/etc/x", "fd": True}]
     wrong += transfers() + varied()
     kept()
+    networks = [f"10.0.{i}.0/24" for i in range(200)]
+    answer = c.ask(do="streams", streams=[
+        {"stream": "t", "receive": "tcp", "listen": ["127.0.0.1:1"],
+         "allow": networks}])
+    assert answer["ok"], answer
     for request in wrong:
         answer = c.ask(**request)
         assert answer["ok"] is False, (request, answer)

@@ -53,6 +53,7 @@ spt1="$tcp frames = \"spt1\";"
 wrong "$tcp connections = 2;" 'frames = "spt1" puts several in order'
 wrong "$tcp frames = \"spt2\";" 'one of plain, spt1'
 wrong 'receive = "tcp"; listen = [ "127.0.0.1:2630-2640" ];' 'no address for TCP'
+wrong "$tcp allow = [ \"10.0.0.0/99\" ];" "'10.0.0.0/99' is no network"
 wrong "$spt1 prefix = 8;" 'leave `sequence` and `prefix` out'
 wrong "$spt1 sequence = \"time\";" 'leave `sequence` and `prefix` out'
 wrong "$spt1 split = \"thread\"; threads = [ 0 ];" 'numbers that count all'

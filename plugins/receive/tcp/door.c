@@ -45,6 +45,7 @@ enum {
 int
 door_check(const struct door_options *o, char *why, uint32_t why_bytes)
 {
+	struct allow allow = { 0 };
 	struct address a;
 	int err = 0;
 
@@ -65,6 +66,9 @@ door_check(const struct door_options *o, char *why, uint32_t why_bytes)
 			 a.text);
 		err = -EINVAL;
 	}
+	if (!err)
+		err = allow_parse(&allow, &o->allow, why, why_bytes);
+	allow_clear(&allow);
 	return err;
 }
 

@@ -69,24 +69,51 @@ text_read(const json_t *request, const char *key, const char **text,
 	return !value || *text ? 0 : wrong(fault, key);
 }
 
-/* Reads a list of up to STREAM_VARY_LISTEN texts. */
+/* Reads a list of texts. */
 static int
-list_read(const json_t *request, const char *key,
-	  const char *text[STREAM_VARY_LISTEN], unsigned *n,
+list_read(const json_t *request, const char *key, const json_t **list,
 	  struct fault *fault)
 {
-	const json_t *list = json_object_get(request, key), *item;
+	const json_t *item;
 	size_t i;
 
-	*n = 0;
-	if (list && (!json_is_array(list) ||
-		     json_array_size(list) > STREAM_VARY_LISTEN))
+	*list = json_object_get(request, key);
+	if (*list && !json_is_array(*list))
 		return wrong(fault, key);
-	json_array_foreach(list, i, item) {
+	json_array_foreach(*list, i, item) {
 		if (!json_is_string(item) || json_string_length(item) > 127)
 			return wrong(fault, key);
-		text[(*n)++] = json_string_value(item);
 	}
+	return 0;
+}
+
+/* Refuses keys that do not exist, or that have no effect. */
+static int
+keys_check(const json_t *request, struct fault *fault)
+{
+	static const char *const known[] = {
+		"stream",	 "name",   "format",  "payload",
+		"prefix",	 "legacy", "layout",  "split",
+		"socket_buffer", "listen", "receive", "allow",
+	};
+	size_t i, n = sizeof known / sizeof *known;
+	const json_t *value;
+	const char *key;
+
+	json_object_foreach((json_t *)request, key, value) {
+		for (i = 0; i < n && strcmp(known[i], key); i++)
+			;
+		if (i == n)
+			return fault_set(fault, -EINVAL, "usage",
+					 "a recording cannot have a stream "
+					 "with another `%.80s`",
+					 key);
+	}
+	if (json_object_get(request, "allow") &&
+	    !json_object_get(request, "receive"))
+		return fault_set(fault, -EINVAL, "usage",
+				 "a stream's `allow` can differ only with "
+				 "receive = \"tcp\"");
 	return 0;
 }
 
@@ -107,8 +134,10 @@ stream_vary_read(struct stream_vary *v, const json_t *request,
 	const json_t *legacy = json_object_get(request, "legacy");
 	const char *split, *receive;
 	int64_t payload = 0, prefix = -1, buffer = 0;
-	int err = text_read(request, "name", &v->name, fault);
+	int err = keys_check(request, fault);
 
+	if (!err)
+		err = text_read(request, "name", &v->name, fault);
 	if (!err && v->name && !is_name(v->name))
 		err = wrong(fault, "name");
 	if (!err)
@@ -133,10 +162,9 @@ stream_vary_read(struct stream_vary *v, const json_t *request,
 		err = number_read(request, "socket_buffer", INT32_MAX, &buffer,
 				  fault);
 	if (!err)
-		err =
-		    list_read(request, "listen", v->listen, &v->listens, fault);
+		err = list_read(request, "listen", &v->listen, fault);
 	if (!err)
-		err = list_read(request, "allow", v->allow, &v->allows, fault);
+		err = list_read(request, "allow", &v->allow, fault);
 	if (err)
 		return err;
 	v->by_thread = split;
@@ -180,12 +208,14 @@ buffer_of(const struct stream *s, bool *has)
 static bool
 listen_differs(const struct stream *s, const struct stream_vary *v)
 {
-	if (!v->listens)
-		return false;
-	if (v->listens != s->listen.n)
+	const json_t *text;
+	size_t i;
+
+	if (json_array_size(v->listen) &&
+	    json_array_size(v->listen) != s->listen.n)
 		return true;
-	for (unsigned i = 0; i < v->listens; i++) {
-		if (strcmp(v->listen[i], s->listen.text[i]))
+	json_array_foreach(v->listen, i, text) {
+		if (strcmp(json_string_value(text), s->listen.text[i]))
 			return true;
 	}
 	return false;
@@ -326,29 +356,15 @@ flag_add(config_setting_t *to, const char *key, int is)
 }
 
 static bool
-listen_add(config_setting_t *to, const struct stream_vary *v)
+list_add(config_setting_t *to, const char *key, const json_t *texts)
 {
-	config_setting_t *list =
-	    config_setting_add(to, "listen", CONFIG_TYPE_ARRAY);
+	config_setting_t *list = config_setting_add(to, key, CONFIG_TYPE_ARRAY);
+	const json_t *text;
 	bool good = list;
+	size_t i;
 
-	for (unsigned i = 0; good && i < v->listens; i++)
-		good = text_add(list, NULL, v->listen[i]);
-	return good;
-}
-
-static bool
-tcp_add(config_setting_t *to, const struct stream_vary *v)
-{
-	config_setting_t *list;
-	bool good = text_add(to, "receive", "tcp");
-
-	if (!good || !v->allows)
-		return good;
-	list = config_setting_add(to, "allow", CONFIG_TYPE_ARRAY);
-	good = list;
-	for (unsigned i = 0; good && i < v->allows; i++)
-		good = text_add(list, NULL, v->allow[i]);
+	json_array_foreach(texts, i, text)
+		good = good && text_add(list, NULL, json_string_value(text));
 	return good;
 }
 
@@ -365,8 +381,9 @@ changes_add(config_setting_t *to, const struct change *c)
 	       (!c->split || text_add(to, "split", "thread")) &&
 	       (!c->buffer ||
 		number_add(to, "socket_buffer", (int64_t)v->buffer)) &&
-	       (!c->listen || listen_add(to, v)) &&
-	       (!c->receive || tcp_add(to, v));
+	       (!c->listen || list_add(to, "listen", v->listen)) &&
+	       (!c->receive || (text_add(to, "receive", "tcp") &&
+				list_add(to, "allow", v->allow)));
 }
 
 /* ---- the text -------------------------------------------------------- */

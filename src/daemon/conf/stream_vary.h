@@ -11,24 +11,20 @@
  * with values of its own (as over VSI-S).  It is written as the text of a
  * configuration, so that it is read and checked like any other.
  */
-enum { STREAM_VARY_LISTEN = 64 };
 
-/* The keys that may differ; all texts are borrowed. */
+/* The keys that may differ; all texts and lists are borrowed. */
 struct stream_vary {
-	const char *name;   /* NULL: unchanged */
-	const char *format; /* NULL: unchanged */
-	bool tcp;	    /* received with TCP, as a plain byte stream */
-	/* networks that may send with `tcp` */
-	const char *allow[STREAM_VARY_LISTEN];
-	unsigned allows;
-	uint32_t payload; /* bytes; 0: unchanged */
+	const char *name;    /* NULL: unchanged */
+	const char *format;  /* NULL: unchanged */
+	bool tcp;	     /* received with TCP, as a plain byte stream */
+	const json_t *allow; /* networks that may send with `tcp`; or NULL */
+	uint32_t payload;    /* bytes; 0: unchanged */
 	int legacy; /* VDIF legacy headers, of 16 bytes: 0, 1; -1: unchanged */
 	int prefix; /* bytes; -1: unchanged */
-	uint64_t buffer;    /* least socket buffer in bytes; 0: unchanged */
-	const char *layout; /* NULL: unchanged */
-	bool by_thread;	    /* true: split = "thread" */
-	const char *listen[STREAM_VARY_LISTEN];
-	unsigned listens; /* 0: unchanged */
+	uint64_t buffer;      /* least socket buffer in bytes; 0: unchanged */
+	const char *layout;   /* NULL: unchanged */
+	bool by_thread;	      /* true: split = "thread" */
+	const json_t *listen; /* NULL or empty: unchanged */
 };
 
 /* Reads VARY of a request (requests/verbs.h); the texts point into it.  Returns
