@@ -151,3 +151,54 @@ for i in 1 2 3 4 5 6 7 8; do
 	wait $!
 done
 spated_stop
+
+# ---- `vsi` is added: spate-vsi may come now, and may do what it needs ----
+if [ "$(id -u)" -ne 0 ] || ! unshare -m true 2>/dev/null; then
+	echo "not as root in a mount namespace: nothing of spate-vsi's user"
+	exit 0
+fi
+sed '/^spate-vsi:/d' /etc/passwd >"$work/passwd"
+echo "spate-vsi:x:54321:54321::/:/bin/false" >>"$work/passwd"
+sed '/^spate:/d' /etc/group >"$work/group"
+echo "spate:x:$(id -g):" >>"$work/group"
+cat >"$work/spated" <<-END
+	#!/bin/bash
+	# \$0 CONF...: spated where the user and the group of the services are
+	if [ "\$1" != inside ]; then
+		exec unshare -m --propagation private "\$0" inside "\$@"
+	fi
+	mount --bind "$work/passwd" /etc/passwd
+	mount --bind "$work/group" /etc/group
+	shift
+	exec "$SPATED" "\$@"
+END
+chmod 755 "$work" "$work/spated"
+SPATED=$work/spated
+
+by_vsi()
+{
+	setpriv --reuid 54321 --regid "$(id -g)" --clear-groups "$SPATE" \
+		--socket "$socket" "$@"
+}
+
+mode()
+{
+	stat -c %a "$socket"
+}
+
+conf_write "$old"
+spated_start
+same "mode of the socket" "$(mode)" 600
+echo "vsi : { listen = [ \"127.0.0.1:$((port + 2))\" ]; streams = [ \"a\" ]; };" \
+	>>"$conf"
+reload
+says "\`vsi\` takes a restart of spate-vsi"
+same "mode of the socket" "$(mode)" 660
+by_vsi status >/dev/null
+! by_vsi rm r2 --force >"$work/refused" 2>&1 || fail "it may remove"
+grep -q "spate-vsi has no right to 'rm'" "$work/refused" ||
+	fail "it is told $(cat "$work/refused")"
+conf_write "$old"
+reload
+same "mode of the socket" "$(mode)" 600
+spated_stop

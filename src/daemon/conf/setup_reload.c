@@ -57,9 +57,9 @@ key_compare(struct setup *c, struct setup *new, const char *key,
 	is = config_setting_get_member(conf_root(new->conf), key);
 	if (is_live(key) || conf_same(was, is))
 		return;
-	/* A restart of spated would end what is being recorded; it is needed
-	 * only to open the control socket for spate-vsi. */
-	of = was && !strcmp(key, "vsi") ? " of spate-vsi" : "";
+	/* spated only opens its control socket for spate-vsi, and does so in a
+	 * reload. */
+	of = !strcmp(key, "vsi") ? " of spate-vsi" : "";
 	if (is)
 		tell(restart, "%s: `%s` takes a restart%s",
 		     conf_where(new->conf, is), key, of);

@@ -95,21 +95,6 @@ lock_take(struct socket_file *s, struct fault *fault)
 	return err;
 }
 
-static void
-group_allow(const struct socket_file *s, const char *group)
-{
-	struct group *g = group ? getgrnam(group) : NULL;
-
-	if (!group)
-		return;
-	if (g && chown(s->path, (uid_t)-1, g->gr_gid) == 0 &&
-	    chmod(s->path, 0660) == 0)
-		return;
-	log_line(LEVEL_WARN, NULL, "%s is for this user alone: %s", s->path,
-		 g ? "only root or a member can give it to its group"
-		   : "there is no group of that name");
-}
-
 static int
 socket_bind(struct socket_file *s)
 {
@@ -142,12 +127,10 @@ socket_close(struct socket_file *s)
 	*s = (struct socket_file){ .lock = -1, .listen = -1 };
 }
 
-/* Takes the lock and binds the socket; `group` (NULL: none) may use it.
- * Returns 0, or -errno with a fault and nothing to close; -EADDRINUSE if
- * another daemon has it. */
+/* Takes the lock and binds the socket.  Returns 0, or -errno with a fault and
+ * nothing to close; -EADDRINUSE if another daemon has it. */
 static int
-socket_open(struct socket_file *s, const char *path, const char *group,
-	    struct fault *fault)
+socket_open(struct socket_file *s, const char *path, struct fault *fault)
 {
 	int err;
 
@@ -168,10 +151,8 @@ socket_open(struct socket_file *s, const char *path, const char *group,
 	if (err) {
 		s->path[0] = '\0'; /* not ours to remove */
 		socket_close(s);
-		return err;
 	}
-	group_allow(s, group);
-	return 0;
+	return err;
 }
 
 /* ---- output that waits ----------------------------------------------- */
@@ -730,7 +711,7 @@ set_make(struct server *s)
 }
 
 int
-server_open(struct server **server, const char *path, const char *group,
+server_open(struct server **server, const char *path,
 	    const struct server_hooks *hooks, struct fault *fault)
 {
 	struct server *s = calloc(1, sizeof *s);
@@ -746,7 +727,7 @@ server_open(struct server **server, const char *path, const char *group,
 	s->hooks = *hooks;
 	s->numbers = AGAIN;
 	s->epoll = s->again = -1;
-	err = socket_open(&s->socket, path, group, fault);
+	err = socket_open(&s->socket, path, fault);
 	if (!err) {
 		err = listener_open(&s->listener, &rules);
 		if (!err)
@@ -763,6 +744,23 @@ server_open(struct server **server, const char *path, const char *group,
 	else
 		*server = s;
 	return err;
+}
+
+void
+server_group(struct server *s, const char *group)
+{
+	const char *path = s->socket.path, *why = NULL;
+	const struct group *g = group ? getgrnam(group) : NULL;
+
+	if (group && !g)
+		why = "there is no group of that name";
+	else if (g && chown(path, (uid_t)-1, g->gr_gid) < 0)
+		why = "only root or a member can give it to its group";
+	if (chmod(path, g && !why ? 0660 : 0600) < 0 && !why)
+		why = strerror(errno);
+	if (why)
+		log_line(LEVEL_WARN, NULL, "%s is for this user alone: %s",
+			 path, why);
 }
 
 void

@@ -35,12 +35,13 @@ struct server_hooks {
 };
 
 /*
- * Listens on the socket `path`, open to the members of `group` (NULL: to nobody
- * else).  Returns 0, or -errno with a fault; -EADDRINUSE if another daemon has
- * it.
+ * Listens on the socket `path`, for this user alone.  Returns 0, or -errno with
+ * a fault; -EADDRINUSE if another daemon has it.
  */
-int server_open(struct server **server, const char *path, const char *group,
+int server_open(struct server **server, const char *path,
 		const struct server_hooks *hooks, struct fault *fault);
+/* Opens the socket to the members of `group`; NULL: to nobody else. */
+void server_group(struct server *s, const char *group);
 /* Disconnects all clients and removes the socket. */
 void server_close(struct server *s);
 

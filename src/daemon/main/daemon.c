@@ -52,10 +52,8 @@
 #include "daemon/main/daemon.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <limits.h>
 #include <poll.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -402,20 +400,6 @@ memory_make(struct daemon *d, struct fault *fault)
 	return arena_make(&d->r.arena, d->r.setup.o.memory, &way, fault);
 }
 
-/* Returns the group that may use the control socket; NULL: none.  Without one
- * that is configured, the service spate-vsi uses it as a member of the group
- * that the service spated has; a group of any other name is of people. */
-static const char *
-socket_group(const struct setup *setup)
-{
-	const struct group *spate;
-
-	if (setup->control.group || !setup->vsi.listen.n)
-		return setup->control.group;
-	spate = getgrnam("spate");
-	return spate && spate->gr_gid == getegid() ? "spate" : NULL;
-}
-
 int
 daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 {
@@ -446,7 +430,9 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 	 * fails at once. */
 	if (!err)
 		err = server_open(&d->r.server, d->r.setup.control.socket,
-				  socket_group(&d->r.setup), &hooks, fault);
+				  &hooks, fault);
+	if (!err)
+		daemon_clients(d);
 	if (!err)
 		service_memory(&d->service, d->r.setup.o.memory);
 	if (!err)
@@ -461,15 +447,10 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 		err = schedule_host_open(&d->host, fault);
 	if (!err)
 		err = inbox_open(&d->inbox, &d->r, fault);
-	if (!err && d->r.setup.vsi.listen.n) {
-		const struct passwd *user = getpwnam("spate-vsi");
-
-		if (user && user->pw_uid != geteuid())
-			d->vsi_user = user->pw_uid;
+	if (!err && d->r.setup.vsi.listen.n)
 		log_line(LEVEL_INFO, NULL,
 			 "VSI-S commands are taken by spate-vsi, a service of "
 			 "its own");
-	}
 	return err;
 }
 

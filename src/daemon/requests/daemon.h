@@ -45,7 +45,8 @@ struct daemon {
 	int64_t started;    /* ns, steady */
 	int64_t started_ns; /* ns, UTC */
 
-	/* user of spate-vsi, who may not use every verb; 0: there is none */
+	/* user of spate-vsi, who may not use every verb, whether `vsi` is
+	 * configured or not; 0: there is none */
 	uid_t vsi_user;
 	json_t *kept; /* values of clients, by name (`keep`) */
 	struct waiter *waiters;
@@ -55,6 +56,10 @@ struct daemon {
 /* Answers one request of a client, now or later (verbs.c). */
 void daemon_ask(void *arg, struct server_ticket ticket, const char *verb,
 		const json_t *request);
+
+/* Opens the control socket to those who may use it by the configuration, and
+ * finds the user who may not use all of it (reload.c). */
+void daemon_clients(struct daemon *d);
 
 /* Reads the configuration again (reload.c).  Returns 0, and in *result (unless
  * NULL) the changes as verbs.h describes them; or -errno with a fault, and

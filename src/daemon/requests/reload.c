@@ -4,6 +4,9 @@
  * change is one line, in the log and in the client's answer.
  */
 #include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "daemon/schedule/schedule.h"
@@ -19,6 +22,30 @@ log_each(const json_t *lines, enum log_level level)
 		log_line(level, NULL, "%s", json_string_value(line));
 }
 
+/* Returns the group that may use the control socket; NULL: none.  Without one
+ * that is configured, the service spate-vsi uses it as a member of the group
+ * that the service spated has; a group of any other name is of people. */
+static const char *
+socket_group(const struct setup *setup)
+{
+	const struct group *spate;
+
+	if (setup->control.group ||
+	    !config_setting_get_member(conf_root(setup->conf), "vsi"))
+		return setup->control.group;
+	spate = getgrnam("spate");
+	return spate && spate->gr_gid == getegid() ? "spate" : NULL;
+}
+
+void
+daemon_clients(struct daemon *d)
+{
+	const struct passwd *user = getpwnam("spate-vsi");
+
+	d->vsi_user = user && user->pw_uid != geteuid() ? user->pw_uid : 0;
+	server_group(d->r.server, socket_group(&d->r.setup));
+}
+
 /* Hands the new values to the parts of the daemon that keep their own copy. */
 static void
 spread(struct daemon *d)
@@ -30,6 +57,7 @@ spread(struct daemon *d)
 			 "cannot look for the disks that are configured now: "
 			 "out of memory");
 	schedule_changed(d->host.schedule);
+	daemon_clients(d);
 }
 
 static int

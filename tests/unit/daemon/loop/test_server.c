@@ -40,8 +40,8 @@ begin(void)
 	asked = 0;
 	scratch_make(&scratch);
 	snprintf(path, sizeof path, "%s/socket", scratch.path);
-	ck_assert_msg(server_open(&server, path, NULL, &hooks, &fault) == 0,
-		      "%s", fault.what);
+	ck_assert_msg(server_open(&server, path, &hooks, &fault) == 0, "%s",
+		      fault.what);
 }
 
 static void
@@ -642,16 +642,16 @@ START_TEST(taken)
 	char text[300];
 
 	begin();
-	ck_assert_int_eq(server_open(&second, path, NULL, &hooks, &fault),
+	ck_assert_int_eq(server_open(&second, path, &hooks, &fault),
 			 -EADDRINUSE);
 	ck_assert_str_eq(fault.code, "busy");
 	ck_assert_int_eq(access(path, F_OK), 0);
 	memset(text, 'x', sizeof text - 1);
 	text[sizeof text - 1] = '\0';
-	ck_assert_int_eq(server_open(&second, text, NULL, &hooks, &fault),
+	ck_assert_int_eq(server_open(&second, text, &hooks, &fault),
 			 -ENAMETOOLONG);
-	ck_assert_int_lt(
-	    server_open(&second, "/nonexistent/x", NULL, &hooks, &fault), 0);
+	ck_assert_int_lt(server_open(&second, "/nonexistent/x", &hooks, &fault),
+			 0);
 	end();
 }
 END_TEST
