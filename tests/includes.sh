@@ -57,7 +57,7 @@ part src/net 'contract wire' .
 part src/base 'contract' .
 part src/control 'contract base net' .
 part src/store 'contract wire net base control' \
-	disk record foreign recording list view read write repair
+	disk record foreign recording list view read write finish repair
 store=$listed
 part src/flow "$store" \
 	memory place slots heaps receive output write source send copy

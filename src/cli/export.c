@@ -26,7 +26,7 @@
 #include "cli/export.h"
 #include "cli/show/site.h"
 #include "store/read/cursor.h"
-#include "store/repair/recover.h"
+#include "store/finish/recover.h"
 
 /* ---- files that are written ---------------------------------------- */
 

@@ -13,7 +13,7 @@
 #include "cli/show/site.h"
 #include "cli/show/terminal.h"
 #include "store/recording/recording.h"
-#include "store/repair/recover.h"
+#include "store/finish/recover.h"
 
 struct recover_options {
 	bool dry_run;

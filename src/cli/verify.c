@@ -14,7 +14,7 @@
 #include "cli/show/cli.h"
 #include "cli/show/site.h"
 #include "cli/show/terminal.h"
-#include "store/repair/recover.h"
+#include "store/finish/recover.h"
 #include "store/repair/verify.h"
 
 struct verify_run {

@@ -52,19 +52,22 @@ libstore_a_SOURCES += \
 libstore_a_SOURCES += \
 	%D%/write/copy_lines.c %D%/write/copy_lines.h \
 	%D%/write/copy_origin.c %D%/write/copy_origin.h %D%/write/folder.c \
-	%D%/write/folder.h %D%/write/folder_priv.h \
-	%D%/write/folder_resume.c %D%/write/index_orphans.c \
-	%D%/write/index_orphans.h %D%/write/resume.c %D%/write/resume.h
+	%D%/write/folder.h %D%/write/folder_priv.h
+
+# store/finish
+libstore_a_SOURCES += \
+	%D%/finish/folder_resume.c %D%/finish/index_orphans.c \
+	%D%/finish/index_orphans.h %D%/finish/recover.c \
+	%D%/finish/recover.h %D%/finish/recover_chunk.c \
+	%D%/finish/recover_data.c %D%/finish/recover_find.c \
+	%D%/finish/recover_foreign.c %D%/finish/recover_priv.h \
+	%D%/finish/resume.c %D%/finish/resume.h
 
 # store/repair
 libstore_a_SOURCES += \
-	%D%/repair/protect.c %D%/repair/protect.h %D%/repair/recover.c \
-	%D%/repair/recover.h %D%/repair/recover_chunk.c \
-	%D%/repair/recover_data.c %D%/repair/recover_find.c \
-	%D%/repair/recover_foreign.c %D%/repair/recover_priv.h \
-	%D%/repair/removal.c %D%/repair/removal.h %D%/repair/verify.c \
-	%D%/repair/verify.h %D%/repair/verify_items.c \
-	%D%/repair/verify_items.h
+	%D%/repair/protect.c %D%/repair/protect.h %D%/repair/removal.c \
+	%D%/repair/removal.h %D%/repair/verify.c %D%/repair/verify.h \
+	%D%/repair/verify_items.c %D%/repair/verify_items.h
 
 # How a reader's threads read.
 if HAVE_LIBURING

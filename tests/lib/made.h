@@ -10,7 +10,7 @@
 #include "base/crc32c.h"
 #include "base/module.h"
 #include "store/record/fill.h"
-#include "store/write/folder.h"
+#include "store/finish/resume.h"
 #include "store/disk/layout.h"
 #include "store/record/meta.h"
 #include "lib/scratch.h"

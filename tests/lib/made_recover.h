@@ -5,7 +5,7 @@
 #include <fcntl.h>
 
 #include "store/recording/recording.h"
-#include "store/repair/recover.h"
+#include "store/finish/recover.h"
 #include "store/repair/verify.h"
 #include "lib/made.h"
 

@@ -34,7 +34,7 @@
 #include "base/worker.h"
 #include "daemon/sessions/report.h"
 #include "store/record/meta.h"
-#include "store/write/resume.h"
+#include "store/finish/resume.h"
 #include "flow/memory/arena.h"
 
 /* The event loop waits so long, in ns, for the disks of a recording that is to

@@ -13,7 +13,7 @@
 #include "flow/output/durable_set.h"
 #include "store/record/fill.h"
 #include "store/record/index.h"
-#include "store/write/resume.h"
+#include "store/finish/resume.h"
 
 /*
  * An output is one recording on its way to the disks: receivers hand it their

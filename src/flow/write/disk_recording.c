@@ -15,6 +15,7 @@
 #include "flow/memory/block_record.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "store/finish/resume.h"
 #include "store/record/meta.h"
 
 /* Opens the recording's folder that is on the disk, and logs why if it cannot

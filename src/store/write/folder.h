@@ -30,29 +30,6 @@ struct folder;
 int folder_create(struct folder **folder, const struct disk *disk,
 		  const char *name, const json_t *head);
 
-/*
- * Opens the folder of a recording whose disk was away (`below` 0) or whose
- * daemon was killed.  A torn index record or line of metadata is cut off, and
- * writing goes on behind it.  `head` must equal the first line there: else it
- * is another recording of the same name.
- *
- * Blocks with numbers below `below` that are whole but not in the index get
- * their records (index_orphans.h).  Other blocks that no index record names
- * stay if they have a file of their own; in a shared file they are cut off, and
- * copied to a file aside before if `below` is set.
- *
- * Returns 0; -ENOENT: no such folder, or it had no index and nothing in it but
- * beginnings, and was removed: call folder_create(); -EEXIST: another
- * recording; -EALREADY: it has an end record; -EBUSY: another process, or an
- * older struct folder of this one, kept it locked for half a second; or -errno.
- */
-int folder_resume(struct folder **folder, const struct disk *disk,
-		  const char *name, const json_t *head, uint64_t below);
-
-/* Gives the records that folder_resume() found or made, once.  Returns how
- * many; the caller frees *record, which is NULL if there are none. */
-size_t folder_found(struct folder *folder, struct index_record **record);
-
 /* The file and offset for the data of one block. */
 struct folder_place {
 	int fd;

@@ -12,7 +12,7 @@
  *
  *   folder.c         creates it, places blocks in it, appends to its index,
  *                    metadata and checksums, and closes it
- *   folder_resume.c  opens one that exists, and cleans it up
+ *   store/finish/folder_resume.c opens one that exists, and cleans it up
  */
 
 /* A file that is only appended to. */

@@ -13,7 +13,7 @@
 #include "lib/disk_bench.h"
 #include "store/record/meta.h"
 #include "store/recording/recording.h"
-#include "store/repair/recover.h"
+#include "store/finish/recover.h"
 #include "flow/memory/arena.h"
 
 enum { SLOT = 64, SLOTS = 64, BLOCKS = 12, PUT = 90 };

@@ -9,7 +9,7 @@
 #include "lib/dice.h"
 #include "lib/scratch.h"
 #include "store/disk/disk.h"
-#include "store/write/folder.h"
+#include "store/finish/resume.h"
 #include "store/disk/layout.h"
 #include "store/record/sums.h"
 #include "lib/suite.h"

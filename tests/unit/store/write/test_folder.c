@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "store/write/folder.h"
+#include "store/finish/resume.h"
 #include "lib/scratch.h"
 #include "lib/suite.h"
 

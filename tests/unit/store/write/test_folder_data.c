@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/write/folder.h"
+#include "store/finish/resume.h"
 #include "store/record/meta.h"
 #include "store/disk/sg.h"
 #include "lib/scratch.h"

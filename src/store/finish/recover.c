@@ -29,7 +29,7 @@
 #include "base/units.h"
 #include "store/disk/file.h"
 #include "store/foreign/vbs_cfg.h"
-#include "store/repair/recover_priv.h"
+#include "store/finish/recover_priv.h"
 
 /* ---- is it one recording? ------------------------------------------------ */
 

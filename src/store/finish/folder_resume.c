@@ -19,7 +19,8 @@
 
 #include "store/disk/file.h"
 #include "store/record/meta.h"
-#include "store/write/index_orphans.h"
+#include "store/finish/index_orphans.h"
+#include "store/finish/resume.h"
 #include "store/write/folder_priv.h"
 
 /* ---- cleaning up --------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_STORE_WRITE_INDEX_ORPHANS_H
-#define SPATE_STORE_WRITE_INDEX_ORPHANS_H
+#ifndef SPATE_STORE_FINISH_INDEX_ORPHANS_H
+#define SPATE_STORE_FINISH_INDEX_ORPHANS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_STORE_REPAIR_RECOVER_H
-#define SPATE_STORE_REPAIR_RECOVER_H
+#ifndef SPATE_STORE_FINISH_RECOVER_H
+#define SPATE_STORE_FINISH_RECOVER_H
 
 #include <stdbool.h>
 #include <stdint.h>

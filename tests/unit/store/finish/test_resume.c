@@ -9,11 +9,11 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "store/write/index_orphans.h"
+#include "store/finish/index_orphans.h"
 #include "store/record/index.h"
 #include "store/repair/protect.h"
 #include "store/recording/recording_priv.h"
-#include "store/write/resume.h"
+#include "store/finish/resume.h"
 #include "lib/made_read.h"
 #include "lib/suite.h"
 

@@ -8,7 +8,7 @@
  * "chunk" (begun) and "cut" (cut off again) are read as recover reads them
  * (recover_data.c).
  */
-#include "store/write/index_orphans.h"
+#include "store/finish/index_orphans.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -15,7 +15,7 @@
 #include "base/crc32c.h"
 #include "base/ease.h"
 #include "store/disk/file.h"
-#include "store/repair/recover_priv.h"
+#include "store/finish/recover_priv.h"
 
 /* ---- checksums ----------------------------------------------------------- */
 

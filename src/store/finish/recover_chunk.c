@@ -32,7 +32,7 @@
 #include "store/disk/file.h"
 #include "store/record/meta.h"
 #include "store/record/heap_chunk.h"
-#include "store/repair/recover_priv.h"
+#include "store/finish/recover_priv.h"
 
 /* ---- where a chunk belongs ----------------------------------------------- */
 

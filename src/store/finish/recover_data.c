@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "store/disk/file.h"
-#include "store/repair/recover_priv.h"
+#include "store/finish/recover_priv.h"
 
 /* The end of one disk's file. */
 struct data_tail {

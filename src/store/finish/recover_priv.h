@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_STORE_REPAIR_RECOVER_PRIV_H
-#define SPATE_STORE_REPAIR_RECOVER_PRIV_H
+#ifndef SPATE_STORE_FINISH_RECOVER_PRIV_H
+#define SPATE_STORE_FINISH_RECOVER_PRIV_H
 
 #include "store/recording/recording_priv.h"
-#include "store/repair/recover.h"
+#include "store/finish/recover.h"
 #include "store/record/sums.h"
 
 /*

@@ -19,8 +19,8 @@
 #include "store/disk/file.h"
 #include "store/record/meta.h"
 #include "store/recording/recording_priv.h"
-#include "store/write/index_orphans.h"
-#include "store/write/resume.h"
+#include "store/finish/index_orphans.h"
+#include "store/finish/resume.h"
 
 /* ---- does the stream fit? ------------------------------------------------ */
 

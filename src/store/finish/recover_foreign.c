@@ -20,7 +20,7 @@
 #include "base/units.h"
 #include "store/foreign/foreign.h"
 #include "store/record/meta.h"
-#include "store/repair/recover_priv.h"
+#include "store/finish/recover_priv.h"
 
 static int
 cannot(const struct recovery *r, struct fault *fault, const char *why)

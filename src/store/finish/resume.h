@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_STORE_WRITE_RESUME_H
-#define SPATE_STORE_WRITE_RESUME_H
+#ifndef SPATE_STORE_FINISH_RESUME_H
+#define SPATE_STORE_FINISH_RESUME_H
 
 #include <jansson.h>
 #include <stdint.h>
@@ -8,6 +8,7 @@
 #include "base/fault.h"
 #include "store/disk/disk.h"
 #include "store/recording/recording.h"
+#include "store/write/folder.h"
 
 /*
  * To resume is to go on with a recording whose daemon was killed: under the
@@ -60,5 +61,30 @@ int resume_fits(const struct resume *resume, const json_t *head,
 /* Makes the line that says that the recording was resumed.  `disks`: paths of
  * the disks used from now on.  Returns a new reference; NULL without memory. */
 json_t *resume_line(const struct resume *resume, json_t *disks);
+
+/* ---- one disk ------------------------------------------------------------ */
+
+/*
+ * Opens the folder of a recording whose disk was away (`below` 0) or whose
+ * daemon was killed.  A torn index record or line of metadata is cut off, and
+ * writing goes on behind it.  `head` must equal the first line there: else it
+ * is another recording of the same name.
+ *
+ * Blocks with numbers below `below` that are whole but not in the index get
+ * their records (index_orphans.h).  Other blocks that no index record names
+ * stay if they have a file of their own; in a shared file they are cut off, and
+ * copied to a file aside before if `below` is set.
+ *
+ * Returns 0; -ENOENT: no such folder, or it had no index and nothing in it but
+ * beginnings, and was removed: call folder_create(); -EEXIST: another
+ * recording; -EALREADY: it has an end record; -EBUSY: another process, or an
+ * older struct folder of this one, kept it locked for half a second; or -errno.
+ */
+int folder_resume(struct folder **folder, const struct disk *disk,
+		  const char *name, const json_t *head, uint64_t below);
+
+/* Gives the records that folder_resume() found or made, once.  Returns how
+ * many; the caller frees *record, which is NULL if there are none. */
+size_t folder_found(struct folder *folder, struct index_record **record);
 
 #endif
