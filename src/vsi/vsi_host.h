@@ -18,7 +18,7 @@ struct vsi_facts_kept {
 	struct vsi_facts f;
 };
 
-enum { VSI_BY = 48 };
+enum { VSI_BY = 96 };
 
 struct vsi_asker {
 	struct spated *spated;

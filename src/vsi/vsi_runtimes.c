@@ -6,7 +6,12 @@
  *   [{"name","transient","set":{...},"list":[...],"recordings","name","scan"}]
  *
  * What was recorded is no part of it: spated says which recordings run that
- * were ordered `by` "vsi", or "vsi NAME" for a runtime of that name.
+ * were ordered `by` "vsi ADDRESS", or "vsi ADDRESS NAME" for a runtime of that
+ * name.  ADDRESS is the first that commands come in on, so that several
+ * spate-vsi may give orders to one spated.
+ *
+ * Before spated has been asked what it kept, only queries are answered: what it
+ * kept would replace what a command sets.
  */
 #include "vsi/vsi_runtimes.h"
 
@@ -19,10 +24,7 @@
 #include "vsi/vsi.h"
 #include "vsi/vsi_host.h"
 
-enum { RUNTIMES = 32, RUNTIME_NAME = 32, LIST_KEPT = 32 };
-
-/* The names of the values that spated keeps for us, and of our orders. */
-#define VSI_KEPT "vsi"
+enum { RUNTIMES = 32, RUNTIME_NAME = 32, LIST_KEPT = 32, NAME = 64 };
 
 struct runtime {
 	struct vsi_asker asker; /* first: the host's argument */
@@ -35,6 +37,9 @@ struct runtime {
 };
 
 struct vsi_runtimes {
+	/* "vsi ADDRESS": the name of the value that spated keeps, and the
+	 * beginning of `by` in orders */
+	char name[NAME];
 	const struct vsi_conf *conf;
 	const struct option_texts *inbox;
 	struct spated *spated;
@@ -93,7 +98,7 @@ runtime_make(struct vsi_runtimes *all, const char *name)
 	if (all->list)
 		t->number = ++all->numbers;
 	snprintf(t->name, sizeof t->name, "%s", name);
-	snprintf(t->asker.by, sizeof t->asker.by, "vsi%s%s",
+	snprintf(t->asker.by, sizeof t->asker.by, "%s%s%s", all->name,
 		 all->list ? " " : "", all->list ? name : "");
 	vsi_host_set(&host, &t->asker);
 	vsi_init(&t->v, &host);
@@ -107,15 +112,19 @@ static void
 runtime_end(struct vsi_runtimes *all, struct runtime *t)
 {
 	struct runtime **at = &all->list;
+	const char *away;
 
 	while (*at != t)
 		at = &(*at)->next;
 	*at = t->next;
 	if (!all->leaving && vsi_is_on(&t->v)) {
-		log_line(LEVEL_WARN, "vsi",
-			 "runtime %s has gone: its recording %s is stopped",
-			 t->name, t->v.name);
 		t->v.host.stop(t->v.host.arg, t->v.name);
+		away = spated_away(all->spated);
+		log_line(LEVEL_WARN, "vsi",
+			 "runtime %s has gone: its recording %s %s%s", t->name,
+			 t->v.name,
+			 away ? "was not stopped, because " : "is stopped",
+			 away ? away : "");
 	}
 	t->asker.leaving = all->leaving;
 	vsi_finish(&t->v);
@@ -256,6 +265,7 @@ ports_read(struct vsi_settings *set, const json_t *list)
 	json_t *one;
 	size_t i;
 
+	set->ports = 0;
 	json_array_foreach(list, i, one) {
 		struct vsi_port *p = &set->port[set->ports];
 		const char *host, *suffix;
@@ -327,7 +337,7 @@ keep(struct vsi_runtimes *all)
 	all->kept = text;
 	err = spated_ask(
 	    all->spated, "keep",
-	    json_pack("{s:s, s:o}", "name", VSI_KEPT, "value", value), -1,
+	    json_pack("{s:s, s:o}", "name", all->name, "value", value), -1,
 	    &answer, &fault);
 	all->life = err ? 0 : spated_life(all->spated);
 	json_decref(answer);
@@ -420,14 +430,15 @@ recording_take(struct vsi_runtimes *all, const json_t *info)
 	size_t length = parts  ? (size_t)(parts - name)
 			: name ? strlen(name)
 			       : 0;
+	size_t own = strlen(all->name);
 	struct runtime *t;
 	struct vsi *v;
 
 	if (!by || !state || !length || length >= VSI_NAME ||
-	    strncmp(by, "vsi", 3) || (by[3] && by[3] != ' ') ||
+	    strncmp(by, all->name, own) || (by[own] && by[own] != ' ') ||
 	    !strcmp(state, "stopping"))
 		return;
-	t = runtime_get(all, by[3] ? by + 4 : "default");
+	t = runtime_get(all, by[own] ? by + own + 1 : "default");
 	if (!t || t->v.on)
 		return;
 	v = &t->v;
@@ -441,13 +452,14 @@ recording_take(struct vsi_runtimes *all, const json_t *info)
 
 /* Tells whether a runtime of that name has a recording among `infos`. */
 static bool
-has_recording(const json_t *infos, const char *runtime)
+has_recording(const struct vsi_runtimes *all, const json_t *infos,
+	      const char *runtime)
 {
 	char by[VSI_BY];
 	const json_t *info;
 	size_t i;
 
-	snprintf(by, sizeof by, "vsi %s", runtime);
+	snprintf(by, sizeof by, "%s %.31s", all->name, runtime);
 	json_array_foreach(infos, i, info) {
 		const char *has =
 		    json_string_value(json_object_get(info, "by"));
@@ -467,7 +479,7 @@ vsi_runtimes_restore(struct vsi_runtimes *all)
 	size_t i;
 
 	if (spated_ask(all->spated, "keep",
-		       json_pack("{s:s}", "name", VSI_KEPT), -1, &kept,
+		       json_pack("{s:s}", "name", all->name), -1, &kept,
 		       &fault) ||
 	    spated_ask(all->spated, "status", json_object(), -1, &status,
 		       &fault))
@@ -480,7 +492,7 @@ vsi_runtimes_restore(struct vsi_runtimes *all)
 
 		/* A transient one ended with its client, unless it records. */
 		if (!name || (json_is_true(json_object_get(one, "transient")) &&
-			      !has_recording(infos, name)))
+			      !has_recording(all, infos, name)))
 			continue;
 		t = runtime_get(all, name);
 		if (t)
@@ -502,11 +514,18 @@ vsi_runtimes_command(void *arg, const struct vsi_command *c,
 		     struct vsi_reply *r)
 {
 	struct vsi_runtimes *all = arg;
+	const char *away;
 	bool done;
 
 	spated_begin(all->spated);
 	if (!all->restored || all->unsure)
 		vsi_runtimes_restore(all);
+	away = spated_away(all->spated);
+	if (!all->restored && !c->query && away) {
+		vsi_refuse(&runtime_of(all, c)->v, c, r, VSI_FAILED, "%s",
+			   away);
+		return true;
+	}
 	spated_begin(all->spated);
 	done = vsi_command(&runtime_of(all, c)->v, c, r);
 	all->unsure |= spated_away(all->spated) != NULL;
@@ -540,6 +559,8 @@ vsi_runtimes_open(struct vsi_runtimes **out, const struct vsi_conf *conf,
 
 	if (!all)
 		return -ENOMEM;
+	snprintf(all->name, sizeof all->name, "vsi %.59s",
+		 conf->listen.text[0]);
 	all->conf = conf;
 	all->inbox = inbox;
 	all->spated = spated;

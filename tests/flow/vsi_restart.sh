@@ -6,7 +6,7 @@
 # Either of the two programs ends while the other goes on.
 . "${BASH_SOURCE%/*}/vsi.sh"
 
-port_find
+port_find 2
 disks_make 2
 settings=('memory = "64M";' 'reserve = "1M";')
 vsi_conf "$(stream_text 'format = "vdif"; prefix = 8; payload = 8032;
@@ -61,6 +61,48 @@ same lost "$(info kept .packets_lost)" 0
 says '!scan_set= 0 ;' 'scan_set=1'
 says '!scan_set[?] 0 : 1 : before : *' 'scan_set?'
 
+# ---- what was kept is not known yet: nothing is set that it would replace ----
+says '!mtu= 0 ;' 'mtu=6000'
+vsi_stop
+mv "$socket" "$socket.away"
+vsi_start "$conf" "$log"
+vsi_open
+says '!version[?] 0 : spate : *' 'version?'
+says '!mtu= 4 : *spated*' 'mtu=5000'
+says '!net_port= 4 : *spated*' "net_port=127.0.0.1@$((port + 1))"
+says '!record= 4 : *spated*' 'record=check_unique_recording_names:0'
+mv "$socket.away" "$socket"
+says '!mtu[?] 0 : 6000 ;' 'mtu?'
+says "!net_port[?] 0 : 127.0.0.1@$port ;" 'net_port?'
+says '!mtu= 0 ;' 'mtu=5000'
+
+# ---- two of them: each has its own settings and recordings ----
+says '!record= 0 ;' 'record=on:mine'
+one=$vsi_port one_daemon=$vsi_daemon
+vsi_port=$(python3 -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])')
+sed "s/:$one\"/:$vsi_port\"/g" "$conf" >"$work/two.conf"
+vsi_start "$work/two.conf" "$log"
+vsi_open
+says '!status[?] 0 : 0x00000001 ;' 'status?'
+says '!mtu[?] 0 : 9000 ;' 'mtu?'
+says '!mtu= 0 ;' 'mtu=3000'
+vsi_kill
+vsi_start "$work/two.conf" "$log"
+vsi_open
+says '!mtu[?] 0 : 3000 ;' 'mtu?'
+vsi_stop
+vsi_port=$one vsi_daemon=$one_daemon
+vsi_kill
+vsi_start "$conf" "$log"
+vsi_open
+says '!mtu[?] 0 : 5000 ;' 'mtu?'
+says '!status[?] 0 : 0x00000059 ;' 'status?'
+says '!record= 1 ;' 'record=off'
+wait_for 30 complete mine
+
 # ---- it ends in good order: the recording goes on, too ----
 says '!runtime= 0 : second ;' 'runtime=second'
 says '!record= 0 ;' 'record=on:orderly'
@@ -106,10 +148,31 @@ wait_for 30 goes
 vsi_open
 
 # ---- spated is killed: words, until it is back ----
+says '!runtime= 0 : brief ;' 'runtime=brief:transient'
+says '!record= 0 ;' 'record=on:brief'
+vsi_open
+stopped()
+{
+	grep -q 'runtime brief has gone: its recording brief is stopped$' "$log"
+}
+wait_for 30 stopped
+wait_for 30 complete brief
+says '!runtime= 0 : brief ;' 'runtime=brief:transient'
+says '!net_port= 0 ;' "net_port=127.0.0.1@$((port + 1))"
+says '!record= 0 ;' 'record=on:brief2'
+vsi_talker=$vsi_pid
+vsi_pid=
+vsi_open
 says '!record= 0 ;' 'record=on:lost'
 send 200
 wait_for 30 came lost 200
 spated_kill
+kill "$vsi_talker"
+goes_on()
+{
+	grep -q 'its recording brief2 was not stopped, because .*spated' "$log"
+}
+wait_for 30 goes_on
 says '!status[?] 4 : *spated*' 'status?'
 says '!record[?] 4 : *spated*' 'record?'
 says '!record= 4 : *spated*' 'record=off'
@@ -163,7 +226,7 @@ ready()
 	[[ $(ask 'status?') == '!status? 0 : 0x00000001 ;' ]]
 }
 wait_for 30 ready
-same "recordings" "$(spate ls --json | wc -l)" 5
+same "recordings" "$(spate ls --json | wc -l)" 8
 
 # ---- the configuration was changed to one that spated refuses ----
 vsi_stop

@@ -79,7 +79,7 @@ struct session_sub {
 	int64_t last; /* ns, steady: when the count last grew; 0: never */
 };
 
-enum { SESSION_NAME = 160, SESSION_BY = 64 };
+enum { SESSION_NAME = 160, SESSION_BY = 96 };
 #define SESSION_PATIENCE (10 * NS_SECOND) /* ns */
 
 struct session {
