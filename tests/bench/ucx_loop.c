@@ -100,15 +100,18 @@ options_of(const struct plugin *head, const char *text)
 static void
 memory_make(bool full)
 {
-	uint64_t packet;
+	uint64_t packet, bytes;
 
 	loop.slots = BLOCK / loop.payload;
 	loop.all = (uint64_t)loop.slots * BLOCKS;
-	loop.memory =
-	    mmap(NULL, loop.all * loop.payload, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	bytes = loop.all * loop.payload;
+	loop.memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (loop.memory == MAP_FAILED)
 		die("memory", strerror(errno));
+	madvise(loop.memory, bytes, MADV_HUGEPAGE); /* as the arena is */
+	for (uint64_t at = 0; at < bytes; at += 4096)
+		loop.memory[at] = 0;
 	for (packet = 0; full && packet < loop.all; packet++)
 		for (uint32_t i = 0; i + 8 <= loop.payload; i += 8)
 			memcpy(loop.memory + packet * loop.payload + i,
