@@ -609,9 +609,7 @@ static void
 again_take(struct server *s)
 {
 	struct client *c;
-	eventfd_t n;
 
-	eventfd_read(s->again, &n);
 	do {
 		c = s->clients;
 		while (c && (!c->again || is_slow(c) || c->round == s->rounds))
@@ -673,7 +671,10 @@ server_step(struct server *s)
 {
 	struct epoll_event event[EVENTS];
 	int n = epoll_wait(s->epoll, event, EVENTS, 0);
-	bool again = false;
+	eventfd_t turns;
+	/* Read before any turn of this step, which may write it for the
+	 * next. */
+	bool again = eventfd_read(s->again, &turns) == 0;
 
 	s->rounds++;
 	for (int i = 0; i < n; i++) {
@@ -681,8 +682,6 @@ server_step(struct server *s)
 
 		if (event[i].data.u64 == LISTENER)
 			clients_accept(s);
-		else if (event[i].data.u64 == AGAIN)
-			again = true;
 		else if (c && event[i].events & EPOLLOUT)
 			client_flush(s, c);
 		else if (c)

@@ -261,6 +261,31 @@ START_TEST(shares)
 END_TEST
 
 /* Nor do many who ask a lot keep somebody waiting who asks once. */
+/*
+ * The turn of one client makes the next step at once; another's lines, all of
+ * which come in that step, outlast it.
+ */
+START_TEST(lines_left_over_wake)
+{
+	int first, second;
+
+	begin();
+	first = client(true);
+	second = client(false);
+	heard(first);
+	heard(second);
+	tell(first, "{\"id\":1,\"do\":\"x\"}\n");
+	server_step(server);
+	ck_assert_uint_eq(asked, 1);
+	tell(second, "{\"protocol\":1}\n{\"id\":2,\"do\":\"x\"}\n");
+	ck_assert_str_eq(heard(second),
+			 "{\"id\":2,\"ok\":true,\"result\":\"x\"}\n");
+	close(first);
+	close(second);
+	end();
+}
+END_TEST
+
 START_TEST(a_crowd_shares)
 {
 	enum { CROWD = 40 };
@@ -656,7 +681,7 @@ START_TEST(taken)
 }
 END_TEST
 
-SUITE("server", answers, garbage, long_lines, shares, a_crowd_shares,
-      silent_ones_lock_nobody_out, idle_ones_lock_nobody_out, users_share,
-      no_descriptors, never_reads, too_many_open, gives_descriptors_once,
-      takes_descriptors, taken)
+SUITE("server", answers, garbage, long_lines, shares, lines_left_over_wake,
+      a_crowd_shares, silent_ones_lock_nobody_out, idle_ones_lock_nobody_out,
+      users_share, no_descriptors, never_reads, too_many_open,
+      gives_descriptors_once, takes_descriptors, taken)
