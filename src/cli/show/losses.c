@@ -167,6 +167,8 @@ show_bar(const json_t *map)
 	char bar[COLUMNS + 1] = "", text[UNITS_TEXT];
 	size_t i;
 
+	if (json_array_size(map) < COLUMNS) /* its packets have one time */
+		return;
 	json_array_foreach(map, i, column) {
 		if (i < COLUMNS)
 			bar[i] = mark(column);

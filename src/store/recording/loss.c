@@ -62,7 +62,7 @@ uint64_t
 loss_missed(const json_t *drops, uint64_t lost)
 {
 	static const char *const numbered[] = { "late", "no_buffer",
-						"unwritten", NULL };
+						"unwritten", "untimed", NULL };
 	uint64_t in_runs = 0, others = 0;
 	const char *reason;
 	json_t *count;
@@ -425,14 +425,15 @@ time_json(int64_t ns)
 static json_t *
 columns_json(const struct loss_map *map)
 {
+	/* One part if all packets have the same time, as those of VDIF whose
+	 * frames per second are not known: all are in the first column. */
+	unsigned n = map->from_ns == map->to_ns ? 1 : LOSS_COLUMNS;
 	json_t *list = json_array();
 
-	for (unsigned i = 0; map->to_ns && i < LOSS_COLUMNS; i++) {
+	for (unsigned i = 0; map->to_ns && i < n; i++) {
 		const struct loss_column *c = &map->column[i];
-		int64_t from =
-		    between(map->from_ns, map->to_ns, (double)i / LOSS_COLUMNS);
-		int64_t to =
-		    between(map->from_ns, map->to_ns, (i + 1.) / LOSS_COLUMNS);
+		int64_t from = between(map->from_ns, map->to_ns, (double)i / n);
+		int64_t to = between(map->from_ns, map->to_ns, (i + 1.) / n);
 
 		json_array_append_new(
 		    list, json_pack("{s:o s:o s:I s:I s:I}", "from",

@@ -15,8 +15,8 @@
  *             each run, that is in no written block
  *
  * So a number is lost if nothing came with it (which is no drop), or if its
- * datagram was dropped here (late, no_buffer, unwritten); also behind the last
- * written block and before the first.  Drops without a place in a run
+ * datagram was dropped here (late, no_buffer, unwritten, untimed); also behind
+ * the last written block and before the first.  Drops without a place in a run
  * (wrong_size, out_of_window ...) are not lost.  Drops that nobody wanted
  * (duplicate, before_start ...) are neither lost nor missed; loss_missed() adds
  * up everything that was wanted and is not in the recording.  Blocks that were
@@ -60,7 +60,7 @@ bool loss_is_wanted(const char *drop);
 
 /*
  * A loss map says when a recording lost packets: how many in each of
- * LOSS_COLUMNS parts of its length, and in which stretches it lost most.
+ * LOSS_COLUMNS parts of its length, or in one if it has none, and in which stretches it lost most.
  *
  * The indexes say it to a block.  Within a block the holes in the metadata say
  * it: they are read for the blocks that lost most; in other blocks the loss is

@@ -175,6 +175,32 @@ START_TEST(told)
 }
 END_TEST
 
+/* A second of VDIF whose frames per second nobody knows: they have one time. */
+START_TEST(one_time)
+{
+	const uint32_t two[] = { 3, 4, 0 };
+	json_t *info = json_object(), *list;
+
+	made_begin(&m);
+	made_block(&m, &mb, 0, 0, MADE_FPS);
+	for (const uint32_t *lose = two; *lose; lose++)
+		made_lose(&mb, *lose);
+	made_write(&m, 0, &mb);
+	made_end(&m, 1);
+	ck_assert_uint_eq(look(), 2);
+	ck_assert_int_eq(loss_add_json(rec, info), 0);
+	list = json_object_get(info, "loss_map");
+	ck_assert_uint_eq(json_array_size(list), 1);
+	list = json_array_get(list, 0);
+	ck_assert_int_eq(
+	    json_integer_value(json_object_get(list, "packets_lost")), 2);
+	ck_assert_int_eq(json_integer_value(json_object_get(list, "packets")),
+			 MADE_FPS - 2);
+	json_decref(info);
+	done(&m, rec);
+}
+END_TEST
+
 /* The end line says more than the index: what was lost behind the last block,
  * and in one that no disk took.  What was found since is not lost. */
 START_TEST(ends)
@@ -244,6 +270,8 @@ START_TEST(drops)
 	ck_assert_uint_eq(missed("{\"late\":2,\"no_buffer\":3}", 7), 7);
 	ck_assert_uint_eq(missed("{\"late\":2,\"no_buffer\":9}", 7), 11);
 	ck_assert_uint_eq(missed("{\"unwritten\":9}", 0), 9);
+	ck_assert_uint_eq(missed("{\"untimed\":4}", 7), 7);
+	ck_assert_uint_eq(missed("{\"untimed\":4}", 0), 4);
 	ck_assert_uint_eq(missed("{\"wrong_size\":5,\"late\":3}", 7), 12);
 	ck_assert_uint_eq(missed("{\"before_start\":5,\"duplicate\":3}", 1), 1);
 	ck_assert_uint_eq(missed("{\"a_new_one\":5}", 1), 6);
@@ -269,7 +297,7 @@ START_TEST(drops_are_known)
 		json_decref(one);
 	}
 	ck_assert_uint_eq(DROP_KINDS - wanted, 5);
-	ck_assert_uint_eq(numbered, 3);
+	ck_assert_uint_eq(numbered, 4);
 }
 END_TEST
 
@@ -298,5 +326,5 @@ START_TEST(absurd_times)
 }
 END_TEST
 
-SUITE("loss", nothing, stretches, edges, absent, many, told, ends,
+SUITE("loss", nothing, stretches, edges, absent, many, told, one_time, ends,
       ends_without_a_disk, drops, drops_are_known, absurd_times)
