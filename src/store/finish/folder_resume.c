@@ -28,10 +28,11 @@
 /*
  * Cleans up after a daemon that was killed: blocks without an index record, a
  * half-written block, a half-made folder.  Nothing that arrived is overwritten.
- * A chunk that was being written keeps its file and its number.  If blocks
- * share a file, the half-written block is in the way of the next one: it is
- * copied to a file aside, which readers ignore.  There is at most one, because
- * only one block at a time is written there.
+ * A chunk that was being written keeps its file and its number.  In a file that
+ * blocks share, what no index names is in the way of the next block: it is
+ * copied to a file aside, which readers ignore.  After a crash that is at most
+ * one block, because only one at a time is written there; after a sync that
+ * failed, the blocks of that round.
  */
 
 /* ---- blocks without a record --------------------------------------------- */
@@ -87,64 +88,6 @@ add_orphans(struct folder *f, const struct index_record *records, size_t n)
 	if (!err && (fdatasync(f->meta.fd) < 0 || fsync(f->dir) < 0))
 		err = -errno;
 	return err ? err : folder_append_records(f, records, (unsigned)n);
-}
-
-/* ---- half a block -------------------------------------------------------- */
-
-static int
-aside_open(struct folder *f, uint64_t number)
-{
-	char file[LAYOUT_FILE];
-	int fd = -1;
-
-	for (unsigned i = 0; i < LAYOUT_ASIDES && fd < 0; i++) {
-		layout_aside(file, f->map.name, number, i);
-		fd = disk_open_at(f->dir, file, O_CREAT | O_EXCL | O_WRONLY,
-				  DISK_NO_LINKS);
-		if (fd < 0 && fd != -EEXIST)
-			return fd;
-	}
-	return fd < 0 ? -EEXIST : fd;
-}
-
-static int
-copy(int from, int to, uint64_t at, uint8_t *piece, size_t piece_bytes)
-{
-	uint64_t put = 0;
-	ssize_t got;
-	int err = 0;
-
-	while (!err && (got = read_whole(from, piece, piece_bytes, at))) {
-		if (got < 0)
-			return (int)got;
-		err = write_whole(to, piece, (size_t)got, put);
-		put += (uint64_t)got;
-		at += (uint64_t)got;
-	}
-	if (!err && fdatasync(to) < 0)
-		err = -errno;
-	return err;
-}
-
-int
-folder_aside(struct folder *f, uint64_t end, uint64_t number)
-{
-	enum { PIECE = 1 << 20 };
-	uint8_t *piece;
-	int fd, err;
-
-	/* Only reserved space: nothing was written to it. */
-	if (lseek(f->data, (off_t)end, SEEK_DATA) < 0)
-		return errno == ENXIO ? 0 : -errno;
-	piece = malloc(PIECE);
-	fd = piece ? aside_open(f, number) : -ENOMEM;
-	err = fd < 0 ? fd : copy(f->data, fd, end, piece, PIECE);
-	if (fd >= 0)
-		close(fd);
-	if (!err && fsync(f->dir) < 0)
-		err = -errno;
-	free(piece);
-	return err;
 }
 
 /* ---- half a folder ------------------------------------------------------- */
@@ -298,7 +241,7 @@ take_orphans(struct reopening *o)
 		err = append(o, &more);
 	if (!err)
 		err =
-		    folder_data_reopen(o->f, o->record, o->records, &more.torn);
+		    folder_data_reopen(o->f, o->record, o->records, more.torn);
 	index_orphans_clear(&more);
 	return err;
 }
@@ -311,10 +254,7 @@ reopen_index(struct reopening *o)
 
 	if (!err)
 		err = cut_tail(&f->index, o->records * INDEX_BYTES);
-	if (err)
-		return err;
-	return o->below ? take_orphans(o)
-			: folder_data_reopen(f, o->record, o->records, NULL);
+	return err ? err : take_orphans(o);
 }
 
 static int

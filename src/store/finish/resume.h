@@ -72,8 +72,8 @@ json_t *resume_line(const struct resume *resume, json_t *disks);
  *
  * Blocks with numbers below `below` that are whole but not in the index get
  * their records (index_orphans.h).  Other blocks that no index record names
- * stay if they have a file of their own; in a shared file they are cut off, and
- * copied to a file aside before if `below` is set.
+ * stay if they have a file of their own; from a shared file they are moved to a
+ * file aside.
  *
  * Returns 0; -ENOENT: no such folder, or it had no index and nothing in it but
  * beginnings, and was removed: call folder_create(); -EEXIST: another

@@ -39,8 +39,9 @@
 /*
  * Blocks in a shared file lie one behind the other, so the place of a block
  * follows from those before it in the index.  That holds only while the file
- * has exactly the blocks of the index: what cannot be written or made durable
- * is cut off again, and a file that cannot be cut takes no more blocks.
+ * has exactly the blocks of the index: what cannot be written is cut off again.
+ * A file that cannot be cut, or made durable, takes no more blocks until it is
+ * opened again.
  *
  * Space is reserved ahead in steps of 256 MiB, beyond the end of the file: so
  * its extents are long, and after a crash its size is what was written.  Near
@@ -107,6 +108,64 @@ data_remove(struct folder *f)
 		unlinkat(f->dir, data_file(f, file), 0);
 }
 
+static int
+aside_open(struct folder *f, uint64_t number)
+{
+	char file[LAYOUT_FILE];
+	int fd = -1;
+
+	for (unsigned i = 0; i < LAYOUT_ASIDES && fd < 0; i++) {
+		layout_aside(file, f->map.name, number, i);
+		fd = disk_open_at(f->dir, file, O_CREAT | O_EXCL | O_WRONLY,
+				  DISK_NO_LINKS);
+		if (fd < 0 && fd != -EEXIST)
+			return fd;
+	}
+	return fd < 0 ? -EEXIST : fd;
+}
+
+static int
+copy(int from, int to, uint64_t at, uint8_t *piece, size_t piece_bytes)
+{
+	uint64_t put = 0;
+	ssize_t got;
+	int err = 0;
+
+	while (!err && (got = read_whole(from, piece, piece_bytes, at))) {
+		if (got < 0)
+			return (int)got;
+		err = write_whole(to, piece, (size_t)got, put);
+		put += (uint64_t)got;
+		at += (uint64_t)got;
+	}
+	if (!err && fdatasync(to) < 0)
+		err = -errno;
+	return err;
+}
+
+/* Copies the shared file from offset `end` on into a file aside, named for
+ * chunk `number`.  Returns 0 or -errno. */
+static int
+data_aside(struct folder *f, uint64_t end, uint64_t number)
+{
+	enum { PIECE = 1 << 20 };
+	uint8_t *piece;
+	int fd, err;
+
+	/* Only reserved space: nothing was written to it. */
+	if (lseek(f->data, (off_t)end, SEEK_DATA) < 0)
+		return errno == ENXIO ? 0 : -errno;
+	piece = malloc(PIECE);
+	fd = piece ? aside_open(f, number) : -ENOMEM;
+	err = fd < 0 ? fd : copy(f->data, fd, end, piece, PIECE);
+	if (fd >= 0)
+		close(fd);
+	if (!err && fsync(f->dir) < 0)
+		err = -errno;
+	free(piece);
+	return err;
+}
+
 static void
 data_take(struct folder *f, const struct layout_spot *spot, uint64_t number,
 	  uint64_t bytes)
@@ -119,7 +178,7 @@ data_take(struct folder *f, const struct layout_spot *spot, uint64_t number,
 
 int
 folder_data_reopen(struct folder *f, const struct index_record *records,
-		   size_t n, const uint64_t *aside)
+		   size_t n, uint64_t aside)
 {
 	struct layout_spot spot;
 	struct stat st;
@@ -145,7 +204,7 @@ folder_data_reopen(struct folder *f, const struct index_record *records,
 	 * that. */
 	if ((uint64_t)st.st_size < f->end)
 		return -EIO;
-	err = aside ? folder_aside(f, f->end, *aside) : 0;
+	err = data_aside(f, f->end, aside);
 	return err ? err : data_cut(f, f->end);
 }
 
@@ -283,41 +342,18 @@ data_sync(struct folder *f)
 	return st.st_nlink ? 0 : -ENOENT; /* removed: its data would vanish */
 }
 
-/* Returns the offset behind the index's blocks once these are added. */
-static uint64_t
-end_with(const struct folder *f, const struct index_record *records, unsigned n)
-{
-	struct layout_spot spot;
-	uint64_t end = f->synced;
-
-	for (unsigned i = 0; i < n; i++) {
-		if (records[i].kind != INDEX_BLOCK)
-			continue;
-		layout_map_spot(&f->map, end, records[i].number,
-				records[i].bytes, &spot);
-		end = spot.end;
-	}
-	return end;
-}
-
 /* Notes that the index names these blocks now. */
 static void
 data_synced(struct folder *f, const struct index_record *records, unsigned n)
 {
-	f->synced = end_with(f, records, n);
-}
+	struct layout_spot spot;
 
-/* Cuts only if no block behind these is being written; else the file takes no
- * more blocks. */
-static void
-data_rewind(struct folder *f, const struct index_record *records, unsigned n)
-{
-	if (f->data < 0 || !n)
-		return;
-	if (end_with(f, records, n) == f->end) {
-		f->broken |= take_back(f, f->synced) != 0;
-	} else {
-		f->broken = true;
+	for (unsigned i = 0; i < n; i++) {
+		if (records[i].kind != INDEX_BLOCK)
+			continue;
+		layout_map_spot(&f->map, f->synced, records[i].number,
+				records[i].bytes, &spot);
+		f->synced = spot.end;
 	}
 }
 
@@ -337,7 +373,8 @@ shorten(struct folder *f)
 }
 
 /* Cuts off what was reserved or padded behind the data, or removes the file if
- * it has no block. */
+ * it has no block.  A broken file may have data behind the index's blocks: they
+ * are put aside, or left where they are. */
 static int
 data_end(struct folder *f)
 {
@@ -345,8 +382,12 @@ data_end(struct folder *f)
 
 	if (f->data < 0)
 		return 0;
-	if (f->broken)
+	if (f->broken) {
 		f->end = f->synced;
+		err = data_aside(f, f->end, f->last_number);
+		if (err)
+			return err;
+	}
 	if (f->end == layout_map_begin(&f->map, NULL)) {
 		data_remove(f);
 		return 0;
@@ -821,9 +862,11 @@ folder_sync(struct folder *folder, const struct index_record *records,
 {
 	int err = sync_all(folder, records, n);
 
-	if (err)
-		data_rewind(folder, records, n);
-	else
+	/* Data that are not in the index are not cut off: no other disk has
+	 * them. */
+	if (err && n)
+		folder->broken = true;
+	else if (!err)
 		data_synced(folder, records, n);
 	return err;
 }

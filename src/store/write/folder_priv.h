@@ -57,9 +57,6 @@ int folder_lock(int fd);
 /* Appends records to the index, durably.  Returns 0 or -errno. */
 int folder_append_records(struct folder *f, const struct index_record *records,
 			  unsigned n);
-/* Copies the shared file from offset `end` on into a file aside, named for
- * chunk `number`.  Returns 0 or -errno. */
-int folder_aside(struct folder *f, uint64_t end, uint64_t number);
 /* Closes everything and frees the folder. */
 void folder_free(struct folder *f);
 
@@ -67,11 +64,10 @@ void folder_free(struct folder *f);
 
 /*
  * Opens the shared file and goes on behind the blocks in the index.  Anything
- * behind them is cut off; with `aside` it is copied to the file aside of chunk
- * *aside before.
+ * behind them is copied to the file aside of chunk `aside`, and cut off.
  */
 int folder_data_reopen(struct folder *f, const struct index_record *records,
-		       size_t n, const uint64_t *aside);
+		       size_t n, uint64_t aside);
 /* Notes in the metadata, for recover, that the file was cut at `end`: earlier
  * notes of blocks behind that are void. */
 void folder_data_note(struct folder *f, uint64_t end);

@@ -8,8 +8,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -243,10 +245,11 @@ START_TEST(taken_back)
 }
 END_TEST
 
-/* The index cannot be written to: what the round was about goes, too. */
+/* The index is gone.  The data stay, and the file takes no more. */
 START_TEST(round_lost)
 {
 	struct index_record r = record(1, BLOCK);
+	struct folder_place p;
 
 	begin("mark6");
 	write_block(0, BLOCK);
@@ -258,7 +261,8 @@ START_TEST(round_lost)
 	unlink(scratch_path(&s, "rec.spate/rec.meta.jsonl"));
 	ck_assert_int_eq(rmdir(scratch_path(&s, "rec.spate")), 0);
 	ck_assert_int_eq(folder_sync(folder, &r, 1), -ENOENT);
-	ck_assert_uint_eq(length("rec"), SG_HEADER + BLOCK + SG_BLOCK);
+	ck_assert_uint_eq(length("rec"), SG_HEADER + 2 * (BLOCK + SG_BLOCK));
+	ck_assert_int_eq(folder_place(folder, 2, BLOCK, 0, &p), -EIO);
 	folder_close(folder, NULL, NULL);
 	end();
 }
@@ -317,6 +321,68 @@ START_TEST(comes_back)
 }
 END_TEST
 
+static struct folder_place
+note_block(uint64_t number, uint64_t bytes, bool written)
+{
+	struct block b = { .number = number,
+			   .slot_bytes = PACKET,
+			   .used = (uint32_t)(bytes / PACKET),
+			   .filled = (uint32_t)(bytes / PACKET) };
+	struct index_record r = record(number, bytes);
+	json_t *line = meta_chunk(&b, 1);
+	struct folder_place p;
+
+	r.present = b.filled;
+	ck_assert_int_eq(folder_note(folder, line), 0);
+	json_decref(line);
+	p = place(number, bytes, 0);
+	line = meta_written(&r, 0);
+	if (written)
+		ck_assert_int_eq(folder_note(folder, line), 0);
+	json_decref(line);
+	return p;
+}
+
+/* A round failed: whether the data are on the disk nobody knows, and no other
+ * disk has them.  So they stay, out of the way of what follows. */
+static void
+round_failed(const char *layout, const char *data, const char *aside)
+{
+	struct index_record r = record(2, BLOCK);
+	const struct rlimit none = { 0, RLIM_INFINITY };
+	struct rlimit was;
+	uint64_t whole;
+
+	begin(layout);
+	write_block(1, BLOCK);
+	note_block(2, BLOCK, true);
+	whole = length(data);
+	getrlimit(RLIMIT_FSIZE, &was);
+	signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &none), 0);
+	ck_assert_int_eq(folder_sync(folder, &r, 1), -EFBIG);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &was), 0);
+	ck_assert_uint_eq(length(data), whole);
+	again(0);
+	ck_assert_uint_lt(length(data), whole);
+	ck_assert_uint_ge(length(aside), BLOCK);
+	write_block(3, BLOCK);
+	close_with_end();
+	end();
+}
+
+START_TEST(round_failed_in_a_file)
+{
+	round_failed("file", "rec/rec.vdif", "rec/rec.00000002.aside");
+}
+END_TEST
+
+START_TEST(round_failed_in_mark6)
+{
+	round_failed("mark6", "rec", "rec.spate/rec.00000002.aside");
+}
+END_TEST
+
 /* The disk lost what the index names: nothing is put into the hole. */
 START_TEST(comes_back_short)
 {
@@ -361,28 +427,6 @@ START_TEST(too_long)
 	end();
 }
 END_TEST
-
-static struct folder_place
-note_block(uint64_t number, uint64_t bytes, bool written)
-{
-	struct block b = { .number = number,
-			   .slot_bytes = PACKET,
-			   .used = (uint32_t)(bytes / PACKET),
-			   .filled = (uint32_t)(bytes / PACKET) };
-	struct index_record r = record(number, bytes);
-	json_t *line = meta_chunk(&b, 1);
-	struct folder_place p;
-
-	r.present = b.filled;
-	ck_assert_int_eq(folder_note(folder, line), 0);
-	json_decref(line);
-	p = place(number, bytes, 0);
-	line = meta_written(&r, 0);
-	if (written)
-		ck_assert_int_eq(folder_note(folder, line), 0);
-	json_decref(line);
-	return p;
-}
 
 /* Killed: two blocks had no round, one was on its way. */
 static void
@@ -449,5 +493,5 @@ END_TEST
 
 SUITE("folder_data", mark6, file, direct, taken_back, round_lost, round_amid,
       nothing_written, goes_on_after_a_crash, goes_on_after_a_crash_in_mark6,
-      goes_on_without_what_was_cut, comes_back, comes_back_short, taken,
-      too_long)
+      goes_on_without_what_was_cut, round_failed_in_a_file,
+      round_failed_in_mark6, comes_back, comes_back_short, taken, too_long)
