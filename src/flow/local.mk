@@ -56,6 +56,7 @@ libflow_a_SOURCES = \
 	%D%/send/cut_heaps.c %D%/send/cut_heaps.h \
 	%D%/send/pacer.c %D%/send/pacer.h \
 	%D%/send/sender.c %D%/send/sender.h \
+	%D%/send/sender_thread.c %D%/send/sender_thread.h \
 	%D%/copy/copy_blocks.c %D%/copy/copy_blocks.h \
 	%D%/copy/copy_in.c %D%/copy/copy_in.h \
 	%D%/copy/copy_in_serve.c \

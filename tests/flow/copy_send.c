@@ -46,15 +46,15 @@ print(void)
 
 /* Until it ends; tells each state that it is in. */
 static void
-watch(struct copy_out *c)
+watch(struct sender *c)
 {
 	const struct timespec moment = { .tv_nsec = 10000000 };
 	int was = -1;
 	bool ended;
 
 	do {
-		ended = copy_out_ended(c);
-		copy_out_facts(c, &facts);
+		ended = sender_ended(c);
+		sender_facts(c, &facts);
 		if ((int)facts.state != was)
 			fprintf(stderr, "%s %s\n", word[facts.state],
 				facts.why);
@@ -98,7 +98,7 @@ main(int argc, char **argv)
 	struct secret secret = { 0 };
 	struct disks disks = { 0 };
 	struct fault fault = { 0 };
-	struct copy_out *copy;
+	struct sender *copy;
 
 	if (options(argc, argv, &args, &secret) < 0)
 		return 2;
@@ -120,7 +120,7 @@ main(int argc, char **argv)
 	}
 	watch(copy);
 	print();
-	copy_out_free(copy);
+	sender_free(copy);
 	free(disks.disk);
 	return facts.state == SENDER_DONE && !*facts.why ? 0 : 1;
 }

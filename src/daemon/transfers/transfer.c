@@ -282,7 +282,7 @@ transfer_stop(struct transfers *all, struct transfer *t, const char *why)
 	if (t->relay)
 		relay_stop(t->relay, why);
 	if (t->step == TRANSFER_RUNNING) {
-		t->ops->stop(t->run);
+		sender_stop(t->run);
 		return;
 	}
 	t->facts.state = SENDER_STOPPED;
@@ -295,7 +295,7 @@ transfer_pause(struct transfers *all, struct transfer *t, bool pause)
 {
 	t->paused = pause;
 	if (t->step == TRANSFER_RUNNING)
-		t->ops->pause(t->run, pause);
+		sender_pause(t->run, pause);
 	all->r->host.wake(all->r->host.arg);
 }
 
@@ -304,7 +304,7 @@ transfer_rate(struct transfer *t, uint64_t rate)
 {
 	t->o.rate = rate;
 	if (t->step == TRANSFER_RUNNING)
-		t->ops->rate(t->run, rate);
+		sender_rate(t->run, rate);
 }
 
 /* ---- its turn -------------------------------------------------------- */
@@ -396,7 +396,7 @@ over(struct transfers *all, struct transfer *t, int64_t now)
 {
 	struct fault fault = { 0 };
 
-	t->ops->facts(t->run, &t->facts);
+	sender_facts(t->run, &t->facts);
 	if (t->facts.wants_copy && !t->stop_why && !all->r->stopping) {
 		if (transfer_copy(all, t, &fault) == 0)
 			return;
@@ -442,7 +442,7 @@ step_one(struct transfers *all, struct transfer *t, int64_t now)
 		transfer_end(all, t);
 	else if (t->step == TRANSFER_QUEUED && t->o.relay && !all->r->stopping)
 		begin(all, t);
-	else if (t->step == TRANSFER_QUEUED || !t->ops->ended(t->run))
+	else if (t->step == TRANSFER_QUEUED || !sender_ended(t->run))
 		return;
 	else if (fed) /* the relay still takes in packets: stop it before its
 		       * memory is freed */
@@ -525,7 +525,7 @@ transfers_finish(struct transfers *all)
 
 	while ((t = all->list)) {
 		all->list = t->next;
-		if (t->run && (t->relay || !t->ops->ended(t->run))) {
+		if (t->run && (t->relay || !sender_ended(t->run))) {
 			t->next = all->hung;
 			all->hung = t;
 			continue;

@@ -22,7 +22,7 @@
  *       tried again; or paused before its turn
  *
  *   QUEUED   waits for its turn: highest priority first, then oldest first
- *   RUNNING  a thread of its own sends it (sender.h, copy_out.h)
+ *   RUNNING  a thread of its own sends it (sender.h)
  *   ENDED    done, stopped or failed; remembered for a while
  *
  * The event loop's thread owns all transfers and never blocks for one: whatever
@@ -56,19 +56,6 @@ struct transfer_order {
 	uint32_t *threads; /* memory of choice.threads */
 };
 
-/*
- * The thread's functions: those of a sender or of a copy; `run` is the struct
- * sender or struct copy_out.
- */
-struct transfer_ops {
-	void (*rate)(void *run, uint64_t rate);
-	void (*pause)(void *run, bool pause);
-	void (*stop)(void *run);
-	void (*facts)(void *run, struct sender_facts *facts);
-	bool (*ended)(void *run);
-	bool (*free)(void *run);
-};
-
 struct transfer {
 	unsigned id;
 	enum transfer_kind kind;
@@ -82,8 +69,7 @@ struct transfer {
 
 	/* while RUNNING */
 	bool begun; /* the schedule was told that it has begun */
-	const struct transfer_ops *ops;
-	void *run;
+	struct sender *run;
 	bool hangs;	    /* thread hangs with a disk, and was left behind */
 	struct disks disks; /* the transfer's own descriptors */
 	struct setup_send *send; /* held, for the plugin's options */

@@ -454,7 +454,7 @@ transfer_json(const struct transfers *all, struct transfer *t)
 	json_t *json, *counts, *way;
 
 	if (t->step == TRANSFER_RUNNING)
-		t->ops->facts(t->run, &t->facts);
+		sender_facts(t->run, &t->facts);
 	json = json_pack("{s:i, s:o, s:s, s:o, s:s, s:o, s:i, s:o, s:o, s:o}",
 			 "id", (int)t->id, "name", text(t->o.name), "kind",
 			 kinds[t->kind], "to", text(t->o.to), "state",

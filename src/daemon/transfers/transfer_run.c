@@ -24,53 +24,6 @@
 #include "flow/source/source_disk.h"
 #include "flow/source/source_live.h"
 
-/* ---- a sender -------------------------------------------------------- */
-
-static void
-run_rate(void *run, uint64_t rate)
-{
-	sender_rate(run, rate);
-}
-
-static void
-run_pause(void *run, bool pause)
-{
-	sender_pause(run, pause);
-}
-
-static void
-run_stop(void *run)
-{
-	sender_stop(run);
-}
-
-static void
-run_facts(void *run, struct sender_facts *facts)
-{
-	sender_facts(run, facts);
-}
-
-static bool
-run_ended(void *run)
-{
-	return sender_ended(run);
-}
-
-static bool
-run_free(void *run)
-{
-	return sender_free(run);
-}
-
-static const struct transfer_ops sender_ops = {
-	.rate = run_rate,
-	.pause = run_pause,
-	.stop = run_stop,
-	.facts = run_facts,
-	.ended = run_ended,
-	.free = run_free,
-};
-
 /* ---- sources --------------------------------------------------------- */
 
 static int
@@ -190,21 +143,16 @@ sender_begin(struct transfers *all, struct transfer *t,
 		.changed = all->r->host.wake,
 		.arg = all->r->host.arg,
 	};
-	struct sender *sender;
-	int err = sender_start(&sender, &args, fault);
+	int err = sender_start(&t->run, &args, fault);
 
 	free(about);
-	if (err)
-		return err;
-	t->ops = &sender_ops;
-	t->run = sender;
-	return 0;
+	return err;
 }
 
 bool
 transfer_run_drop(struct transfer *t)
 {
-	if (t->run && !t->ops->free(t->run))
+	if (t->run && !sender_free(t->run))
 		t->hangs = true;
 	t->run = NULL;
 	return !t->hangs;
@@ -237,51 +185,6 @@ transfer_begin(struct transfers *all, struct transfer *t, struct fault *fault)
 
 /* ---- a copy ---------------------------------------------------------- */
 
-static void
-copy_rate(void *run, uint64_t rate)
-{
-	copy_out_rate(run, rate);
-}
-
-static void
-copy_pause(void *run, bool pause)
-{
-	copy_out_pause(run, pause);
-}
-
-static void
-copy_stop(void *run)
-{
-	copy_out_stop(run);
-}
-
-static void
-copy_facts(void *run, struct sender_facts *facts)
-{
-	copy_out_facts(run, facts);
-}
-
-static bool
-copy_ended(void *run)
-{
-	return copy_out_ended(run);
-}
-
-static bool
-copy_free(void *run)
-{
-	return copy_out_free(run);
-}
-
-static const struct transfer_ops copy_ops = {
-	.rate = copy_rate,
-	.pause = copy_pause,
-	.stop = copy_stop,
-	.facts = copy_facts,
-	.ended = copy_ended,
-	.free = copy_free,
-};
-
 static int
 copy_begin(struct transfers *all, struct transfer *t, struct source *source,
 	   struct fault *fault)
@@ -302,15 +205,11 @@ copy_begin(struct transfers *all, struct transfer *t, struct source *source,
 		.changed = all->r->host.wake,
 		.arg = all->r->host.arg,
 	};
-	struct copy_out *copy;
-	int err = copy_out_start(&copy, &args, fault);
+	int err = copy_out_start(&t->run, &args, fault);
 
-	if (err)
-		return err;
-	t->kind = TRANSFER_COPY;
-	t->ops = &copy_ops;
-	t->run = copy;
-	return 0;
+	if (!err)
+		t->kind = TRANSFER_COPY;
+	return err;
 }
 
 int
@@ -332,6 +231,6 @@ transfer_copy(struct transfers *all, struct transfer *t, struct fault *fault)
 	if (!err)
 		err = copy_begin(all, t, source, fault);
 	if (!err && t->paused)
-		t->ops->pause(t->run, true);
+		sender_pause(t->run, true);
 	return err;
 }

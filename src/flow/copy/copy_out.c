@@ -30,10 +30,9 @@ enum { AGAIN_MS = 250, AGAIN_MOST_MS = 5000 };
 void
 copy_out_say(struct copy_out *c, enum sender_state state, const char *why)
 {
-	pthread_mutex_lock(&c->lock);
-	c->facts.state = state;
-	snprintf(c->facts.why, sizeof c->facts.why, "%s", why);
-	pthread_mutex_unlock(&c->lock);
+	c->base.facts.state = state;
+	snprintf(c->base.facts.why, sizeof c->base.facts.why, "%s", why);
+	sender_show(&c->base, clock_steady());
 }
 
 int
@@ -50,31 +49,22 @@ copy_out_fail(struct copy_out *c, const char *format, ...)
 }
 
 void
-copy_out_wait_begin(struct copy_out *c)
+copy_out_show(struct copy_out *c)
 {
-	atomic_store_explicit(&c->waits, clock_steady(), memory_order_relaxed);
-}
-
-void
-copy_out_wait_end(struct copy_out *c)
-{
-	atomic_store_explicit(&c->waits, 0, memory_order_relaxed);
-}
-
-void
-copy_out_sample(struct copy_out *c)
-{
+	bool pause = atomic_load_explicit(&c->base.pause, memory_order_relaxed);
+	enum sender_state state = c->base.facts.state;
 	int64_t now = clock_steady();
-	double seconds = (double)(now - c->sampled) / 1e9;
 
-	if (seconds < 1)
+	if (pause && state == SENDER_SENDING)
+		state = SENDER_PAUSED;
+	else if (!pause && state == SENDER_PAUSED)
+		state = SENDER_SENDING;
+	if (state == c->base.facts.state && now < c->base.show_at)
 		return;
-	pthread_mutex_lock(&c->lock);
-	c->facts.rate =
-	    (double)(c->facts.bytes - c->sampled_bytes) * 8 / seconds;
-	c->sampled_bytes = c->facts.bytes;
-	pthread_mutex_unlock(&c->lock);
-	c->sampled = now;
+	c->base.facts.state = state;
+	c->base.facts.asked =
+	    atomic_load_explicit(&c->base.rate, memory_order_relaxed);
+	sender_show(&c->base, now);
 }
 
 /* ---- connections ------------------------------------------------------- */
@@ -177,9 +167,9 @@ dial(struct copy_out *c, int *fd)
 
 	if (inbox_read(&url, c->a.to, why, sizeof why))
 		return copy_out_fail(c, "%s", why);
-	copy_out_wait_begin(c);
+	sender_into(&c->base);
 	err = resolve(&found, &url, why, sizeof why);
-	copy_out_wait_end(c);
+	sender_out(&c->base);
 	if (err == -EAGAIN)
 		copy_out_say(c, SENDER_CONNECTING, why);
 	if (err)
@@ -317,10 +307,8 @@ connect_lane(struct copy_out *c, unsigned i)
 		err = greet(c, i);
 	if (err)
 		return err;
-	pthread_mutex_lock(&c->lock);
-	link_peer(l->link.fd, c->facts.send.peer);
-	c->facts.send.connections++;
-	pthread_mutex_unlock(&c->lock);
+	link_peer(l->link.fd, c->base.facts.send.peer);
+	c->base.facts.send.connections++;
 	return 0;
 }
 
@@ -332,10 +320,7 @@ hang_up(struct copy_out *c)
 			close(c->lane[i].link.fd);
 		c->lane[i].link.fd = -1;
 	}
-	pthread_mutex_lock(&c->lock);
-	c->facts.send.connections = 0;
-	c->facts.rate = 0;
-	pthread_mutex_unlock(&c->lock);
+	c->base.facts.send.connections = 0;
 }
 
 /* ---- one attempt ------------------------------------------------------- */
@@ -369,13 +354,13 @@ grow(struct copy_out *c)
 	err = copy_out_listen(c);
 	if (err)
 		return err;
-	copy_out_wait_begin(c);
+	sender_into(&c->base);
 	err = recording_refresh(c->rec);
 	if (!err)
 		err = recording_hold(c->rec, NULL);
 	if (!err)
 		err = copy_lines_refresh(c->lines);
-	copy_out_wait_end(c);
+	sender_out(&c->base);
 	if (err == -EIDRM || err == -ENOENT)
 		return copy_out_fail(c, "%s was removed", c->a.name);
 	return err ? copy_out_fail(c, "%s cannot be read: %s", c->a.name,
@@ -514,46 +499,23 @@ tries(struct copy_out *c)
 		wait = c->contact != contact ? AGAIN_MS : 2 * wait;
 		if (wait > AGAIN_MOST_MS)
 			wait = AGAIN_MOST_MS;
-		pthread_mutex_lock(&c->lock);
 		/* `why` was set by the attempt. */
-		c->facts.state = SENDER_CONNECTING;
-		c->facts.send.reconnects++;
-		pthread_mutex_unlock(&c->lock);
+		c->base.facts.state = SENDER_CONNECTING;
+		c->base.facts.send.reconnects++;
+		sender_show(&c->base, clock_steady());
 		err = link_pause(&nobody, wait);
 	} while (!err && is_patient(c));
 	if (err)
 		return err;
-	pthread_mutex_lock(&c->lock);
-	c->facts.state = SENDER_FAILED;
-	pthread_mutex_unlock(&c->lock);
+	c->base.facts.state = SENDER_FAILED;
 	return -EPROTO;
 }
 
-/* Sets state DONE, with how many blocks could not be read. */
+/* Closes everything that the thread has opened. */
 static void
-done(struct copy_out *c)
+close_all(struct copy_out *c)
 {
-	char why[SEND_SENTENCE] = "";
-
-	if (c->left_n)
-		snprintf(why, sizeof why,
-			 "%llu chunks could not be read, and were left out",
-			 (unsigned long long)c->left_n);
-	copy_out_say(c, SENDER_DONE, why);
-}
-
-/* Sets state FAILED, unless copy_out_fail did that with a better reason. */
-static void
-failed(struct copy_out *c, int err)
-{
-	if (c->facts.state != SENDER_FAILED)
-		copy_out_fail(c, "%s cannot be copied to: %s", c->a.to,
-			      strerror(-err));
-}
-
-static void
-finish(struct copy_out *c)
-{
+	sender_into(&c->base);
 	copy_lines_free(c->lines);
 	if (c->rec)
 		recording_close(c->rec);
@@ -562,15 +524,50 @@ finish(struct copy_out *c)
 	for (unsigned i = 0; i < c->disks.n; i++)
 		disk_close(&c->disks.disk[i]);
 	source_close(c->a.source);
-	c->a.source = NULL;
 	free(c->buffer);
 	free(c->left);
 	free(c->want);
+	sender_out(&c->base);
+}
+
+static enum sender_state
+run(struct sender *sender)
+{
+	struct copy_out *c = (struct copy_out *)sender;
+	char *why = c->base.facts.why;
+	int err = 0;
+
+	c->buffer = malloc(WIRE_PAYLOAD_MOST);
+	if (!c->buffer)
+		err = copy_out_fail(c, "out of memory");
+	sender_into(&c->base);
+	if (!err)
+		err = recording_take(c);
+	sender_out(&c->base);
+	if (!err)
+		err = tries(c);
+	close_all(c);
+	if (err == -ECANCELED || !err)
+		*why = '\0';
+	if (err == -ECANCELED)
+		return SENDER_STOPPED;
+	if (err && c->base.facts.state != SENDER_FAILED)
+		copy_out_fail(c, "%s cannot be copied to: %s", c->a.to,
+			      strerror(-err));
+	if (err)
+		return SENDER_FAILED;
+	if (c->left_n)
+		snprintf(why, sizeof c->base.facts.why,
+			 "%llu chunks could not be read, and were left out",
+			 (unsigned long long)c->left_n);
+	return SENDER_DONE;
 }
 
 static void
-copy_free(struct copy_out *c)
+copy_free(struct sender *sender)
 {
+	struct copy_out *c = (struct copy_out *)sender;
+
 	disks_clear(&c->disks);
 	free((char *)c->a.name);
 	free((char *)c->a.to);
@@ -578,47 +575,20 @@ copy_free(struct copy_out *c)
 	if (c->stop >= 0)
 		close(c->stop);
 	explicit_bzero(c->secret, sizeof c->secret);
-	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
 
-static void *
-run(void *arg)
+static void
+stopped(struct sender *sender)
 {
-	struct copy_out *c = arg;
-	bool alone;
-	int err = 0;
-
-	c->buffer = malloc(WIRE_PAYLOAD_MOST);
-	if (!c->buffer)
-		err = copy_out_fail(c, "out of memory");
-	copy_out_wait_begin(c);
-	if (!err)
-		err = recording_take(c);
-	copy_out_wait_end(c);
-	if (!err)
-		err = tries(c);
-	if (err == -ECANCELED)
-		copy_out_say(c, SENDER_STOPPED, "");
-	else if (err)
-		failed(c, err);
-	else
-		done(c);
-	copy_out_wait_begin(c);
-	finish(c);
-	copy_out_wait_end(c);
-	pthread_mutex_lock(&c->lock);
-	c->ended = true;
-	alone = c->alone;
-	pthread_mutex_unlock(&c->lock);
-	if (alone)
-		copy_free(c);
-	else if (c->a.changed)
-		c->a.changed(c->a.arg);
-	return NULL;
+	eventfd_write(((struct copy_out *)sender)->stop, 1);
 }
 
-/* ---- the others --------------------------------------------------------- */
+static const struct sender_work work = {
+	.run = run,
+	.free = copy_free,
+	.stop = stopped,
+};
 
 static int
 args_take(struct copy_out *c, const struct copy_out_args *a)
@@ -641,8 +611,10 @@ args_take(struct copy_out *c, const struct copy_out_args *a)
 	c->lanes = a->connections ? a->connections : 1;
 	if (c->lanes > COPY_OUT_LANES)
 		c->lanes = COPY_OUT_LANES;
-	c->rate = c->facts.asked = a->rate;
-	c->facts.send.way = "a copy";
+	c->base.changed = a->changed;
+	c->base.arg = a->arg;
+	c->base.facts.asked = a->rate;
+	c->base.facts.send.way = "a copy";
 	if (getrandom(&c->transfer, sizeof c->transfer, 0) !=
 	    sizeof c->transfer)
 		return -EIO;
@@ -653,7 +625,7 @@ args_take(struct copy_out *c, const struct copy_out_args *a)
 }
 
 int
-copy_out_start(struct copy_out **copy, const struct copy_out_args *a,
+copy_out_start(struct sender **copy, const struct copy_out_args *a,
 	       struct fault *fault)
 {
 	struct copy_out *c = calloc(1, sizeof *c);
@@ -665,101 +637,23 @@ copy_out_start(struct copy_out **copy, const struct copy_out_args *a,
 	}
 	c->a = *a;
 	c->a.name = c->a.to = c->a.as = NULL;
-	pthread_mutex_init(&c->lock, NULL);
 	for (unsigned i = 0; i < COPY_OUT_LANES; i++)
 		c->lane[i].link.fd = -1;
 	c->sought = UINT64_MAX;
-	c->sampled = clock_steady();
 	c->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = c->stop < 0 ? -errno : args_take(c, a);
 	if (!err)
-		err = -pthread_create(&c->thread, NULL, run, c);
+		err = sender_run(&c->base, &work, a->rate);
 	if (!err) {
-		*copy = c;
+		*copy = &c->base;
 		return 0;
 	}
 	source_close(a->source);
-	copy_free(c);
+	copy_free(&c->base);
 	fault_set(fault, err, err == -EINVAL ? "usage" : "internal",
 		  "cannot copy %.80s to %.150s", a->name, a->to);
 	fault_why(fault, "%s",
 		  err == -EINVAL ? "that is no tcp://host:port"
 				 : strerror(-err));
 	return err;
-}
-
-void
-copy_out_rate(struct copy_out *c, uint64_t rate)
-{
-	pthread_mutex_lock(&c->lock);
-	c->rate = c->facts.asked = rate;
-	pthread_mutex_unlock(&c->lock);
-}
-
-void
-copy_out_pause(struct copy_out *c, bool pause)
-{
-	pthread_mutex_lock(&c->lock);
-	c->pause = pause;
-	pthread_mutex_unlock(&c->lock);
-}
-
-void
-copy_out_stop(struct copy_out *c)
-{
-	pthread_mutex_lock(&c->lock);
-	c->stopped = true;
-	pthread_mutex_unlock(&c->lock);
-	eventfd_write(c->stop, 1);
-}
-
-/* True as copy_out_ended says.  Caller holds the lock. */
-static bool
-has_ended(struct copy_out *c)
-{
-	int64_t since = atomic_load_explicit(&c->waits, memory_order_relaxed);
-
-	return c->ended ||
-	       (c->stopped && since && clock_steady() - since > COPY_OUT_HUNG);
-}
-
-void
-copy_out_facts(struct copy_out *c, struct sender_facts *facts)
-{
-	pthread_mutex_lock(&c->lock);
-	*facts = c->facts;
-	if (c->pause && facts->state == SENDER_SENDING)
-		facts->state = SENDER_PAUSED;
-	if (facts->state < SENDER_DONE && has_ended(c))
-		facts->state = SENDER_STOPPED;
-	pthread_mutex_unlock(&c->lock);
-}
-
-bool
-copy_out_ended(struct copy_out *c)
-{
-	bool ended;
-
-	pthread_mutex_lock(&c->lock);
-	ended = has_ended(c);
-	pthread_mutex_unlock(&c->lock);
-	return ended;
-}
-
-bool
-copy_out_free(struct copy_out *c)
-{
-	bool ended;
-
-	pthread_mutex_lock(&c->lock);
-	ended = c->ended;
-	c->alone = !ended;
-	if (!ended)
-		pthread_detach(c->thread);
-	pthread_mutex_unlock(&c->lock);
-	if (!ended)
-		return false;
-	pthread_join(c->thread, NULL);
-	copy_free(c);
-	return true;
 }

@@ -2,12 +2,10 @@
 #ifndef SPATE_FLOW_COPY_COPY_OUT_PRIV_H
 #define SPATE_FLOW_COPY_COPY_OUT_PRIV_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "wire/copy.h"
 #include "flow/copy/copy_link.h"
 #include "flow/copy/copy_out.h"
+#include "flow/send/sender_thread.h"
 #include "store/recording/recording.h"
 #include "store/write/copy_lines.h"
 
@@ -20,8 +18,6 @@
 enum {
 	COPY_OUT_LANES = 16,
 	COPY_OUT_PATIENCE_S = 60,
-	/* Ns after which a call that has not returned counts as hung. */
-	COPY_OUT_HUNG = 50000000,
 };
 
 /* A connection, and the piece that is being sent there. */
@@ -40,23 +36,11 @@ struct copy_fill {
 };
 
 struct copy_out {
+	struct sender base;	/* must be first: sender_thread.h */
 	struct copy_out_args a; /* its texts and its secret are copies */
 	uint8_t secret[1024];
 	struct disks disks; /* a copy, opened by the thread */
-	pthread_t thread;
-	int stop; /* eventfd */
-
-	pthread_mutex_t lock; /* protects the fields down to `alone` */
-	struct sender_facts facts;
-	uint64_t rate;
-	bool pause, stopped, ended;
-	/* copy_out_free came before the thread had ended, which then frees the
-	 * copy. */
-	bool alone;
-
-	/* Steady ns when the thread entered a call that may wait for a disk or
-	 * a name server; 0: it is in none.  Relaxed: only a time. */
-	_Atomic int64_t waits;
+	int stop;	    /* eventfd */
 
 	/* Only the thread uses these fields. */
 	struct recording *rec;
@@ -92,8 +76,6 @@ struct copy_out {
 	/* Steady ns since when the peer has no room; 0: it has. */
 	int64_t waiting;
 	int64_t lanes_looked;
-	int64_t sampled;
-	uint64_t sampled_bytes;
 };
 
 /* ---- copy_out.c ------------------------------------------------------ */
@@ -103,11 +85,8 @@ void copy_out_say(struct copy_out *c, enum sender_state state, const char *why);
 /* Sets state FAILED and why.  Returns -EPROTO: there is no other attempt. */
 int copy_out_fail(struct copy_out *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void copy_out_sample(struct copy_out *c);
-
-/* Mark the begin and end of calls that may wait for a disk or a name server. */
-void copy_out_wait_begin(struct copy_out *c);
-void copy_out_wait_end(struct copy_out *c);
+/* Shows the facts, if it is time; tells whether it is paused. */
+void copy_out_show(struct copy_out *c);
 
 /* Takes a REFUSE: sets the state, and returns -EAGAIN or -EPROTO. */
 int copy_out_refused(struct copy_out *c, const uint8_t *payload,

@@ -237,9 +237,7 @@ index_tell(struct copy_out *c)
 	for (size_t i = 0; i < n; i++)
 		bytes +=
 		    b[i].record.kind == INDEX_BLOCK ? b[i].record.bytes : 0;
-	pthread_mutex_lock(&c->lock);
-	c->facts.total = bytes;
-	pthread_mutex_unlock(&c->lock);
+	c->base.facts.total = bytes;
 	return err;
 }
 
@@ -332,9 +330,7 @@ there_look(struct copy_out *c)
 	for (size_t i = 0; i < c->wants; i++)
 		there -= want_bytes(&c->want[i], &b[c->want[i].number].record);
 	c->asked = true;
-	pthread_mutex_lock(&c->lock);
-	c->facts.there = there;
-	pthread_mutex_unlock(&c->lock);
+	c->base.facts.there = there;
 }
 
 int
@@ -486,9 +482,7 @@ leave_out(struct copy_out *c, uint64_t number, int err)
 		 err == -EBADMSG ? "its checksum is wrong" : strerror(-err));
 	c->left[number] = 1;
 	c->left_n++;
-	pthread_mutex_lock(&c->lock);
-	c->facts.unreadable += b[number].record.present;
-	pthread_mutex_unlock(&c->lock);
+	c->base.facts.unreadable += b[number].record.present;
 	return 0;
 }
 
@@ -534,9 +528,9 @@ parcel_find(struct copy_out *c, uint64_t number, uint64_t at, int64_t until)
 		return c->parcel.err;
 	if (c->sought != number) {
 		copy_out_parcel_put(c);
-		copy_out_wait_begin(c);
+		sender_into(&c->base);
 		err = ops->seek_number(c->a.source, number);
-		copy_out_wait_end(c);
+		sender_out(&c->base);
 		if (err)
 			return err;
 		c->sought = number;
@@ -545,9 +539,9 @@ parcel_find(struct copy_out *c, uint64_t number, uint64_t at, int64_t until)
 		if (c->have_parcel)
 			source_put(&c->parcel);
 		c->have_parcel = false;
-		copy_out_wait_begin(c);
+		sender_into(&c->base);
 		err = source_next(c->a.source, &c->parcel, until);
-		copy_out_wait_end(c);
+		sender_out(&c->base);
 		if (err)
 			return err;
 		c->have_parcel = true;
@@ -655,16 +649,14 @@ counts_go(struct copy_out *c)
 	const struct index_record *r = record_of(c, f->number);
 	bool last = (uint64_t)f->piece * COPY_PIECE + f->bytes == r->bytes;
 	int64_t now = clock_steady();
-	uint64_t rate;
+	uint64_t rate =
+	    atomic_load_explicit(&c->base.rate, memory_order_relaxed);
 
-	pthread_mutex_lock(&c->lock);
-	rate = c->rate;
-	c->facts.bytes += f->bytes;
-	c->facts.send.bytes += f->bytes;
-	c->facts.packets += last ? r->present : 0;
-	c->facts.missing += last ? r->missing : 0;
-	c->facts.time_ns = r->last_ns;
-	pthread_mutex_unlock(&c->lock);
+	c->base.facts.bytes += f->bytes;
+	c->base.facts.send.bytes += f->bytes;
+	c->base.facts.packets += last ? r->present : 0;
+	c->base.facts.missing += last ? r->missing : 0;
+	c->base.facts.time_ns = r->last_ns;
 	rate = rate_of(c, rate);
 	if (c->due < now - CATCH)
 		c->due = now - CATCH;
@@ -808,11 +800,8 @@ lanes_look(struct copy_out *c)
 static bool
 is_paused(struct copy_out *c)
 {
-	bool pause;
+	bool pause = atomic_load_explicit(&c->base.pause, memory_order_relaxed);
 
-	pthread_mutex_lock(&c->lock);
-	pause = c->pause;
-	pthread_mutex_unlock(&c->lock);
 	if (pause)
 		c->due = 0;
 	return pause;
@@ -887,7 +876,7 @@ copy_out_send(struct copy_out *c)
 			err = lanes_wait(c, busy ? 0 : wait_ms(c));
 		if (!err)
 			err = lanes_look(c);
-		copy_out_sample(c);
+		copy_out_show(c);
 	}
 	return err;
 }

@@ -7,39 +7,18 @@
  *      ^                |                              |
  *      +----- put ------+<---------- release ----------+
  *
- * The thread never waits for a peer inside a call.  Disks may hang inside calls
- * of the source, and a name server inside the plugin's open: `waits` has the
- * time since when.  An order to stop is then obeyed in appearance: sender_ended
- * is true, the owner lets go, and the thread frees everything when the call
- * returns.
- *
- * Threads and fields:
- *
- *   the event loop   makes it; writes rate, pause and stop, then wake; reads
- *                    what is shown.  It owns nothing else.
- *   the thread       everything else.  It calls args.changed once, when all is
- *                    closed, unless its owner has left.
- *   source           belongs to the thread, which closes it.
- *
- * Tried and rejected: a lock around the facts (a reader that loses its CPU
- * while it holds the lock would stop the stream), and a queue of orders (each
- * order is a state, and only the last one counts).
+ * The source belongs to the thread, which closes it.  Orders, facts, and calls
+ * that may hang: sender_thread.c.
  */
-#include "flow/send/sender.h"
+#include "flow/send/sender_thread.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -53,11 +32,7 @@ enum {
 	SENDER_FDS = 300, /* most descriptors of one poll */
 	/* Most bytes offered to the plugin in one call. */
 	SENDER_CALL = 1 << 20,
-	SENDER_SHOW = 100000000, /* ns between two copies of the facts */
-	SENDER_SECOND = 10,	 /* copies that make a second */
-	SENDER_NAP = 250000000,	 /* ns, the longest sleep */
-	/* Ns after which a call that has not returned counts as hung. */
-	SENDER_HUNG = 50000000,
+	SENDER_NAP = 250000000, /* ns, the longest sleep */
 };
 #define SENDER_PATIENCE	 (60 * NS_SECOND)
 #define SENDER_BACK_MOST (5 * NS_SECOND)
@@ -69,35 +44,13 @@ struct hold {
 	uint64_t until; /* value of `taken` when its last packet was taken */
 };
 
-enum { SENDER_WORDS = (sizeof(struct sender_facts) + 7) / 8 };
-
-struct sender {
+struct packet_sender {
+	struct sender base; /* must be first: sender_thread.h */
 	/* Constant once started.  Everything that args points to is copied,
 	 * except source, ops, options, format and shape. */
 	struct sender_args args;
-	pthread_t thread;
-	int wake; /* eventfd that ends the thread's sleep */
-
-	/* Orders: written by the event loop, read by the sender's thread.
-	 * Relaxed, since the event loop writes `wake` after them. */
-	atomic_bool pause, stop;
-	_Atomic uint64_t rate;
-
-	/* Facts: written by the sender's thread.  `turn` is
-	 * odd while `shown` is being written. */
-	_Atomic uint64_t turn;
-	_Atomic uint64_t shown[SENDER_WORDS];
-	/* Steady ns when the thread entered a call that may hang; 0: it is in
-	 * none.  Relaxed: only a time. */
-	_Atomic int64_t waits;
-	/* Store-release after the last `shown`; pairs with sender_ended. */
-	atomic_bool ended;
-	/* Set by sender_free, or by the thread when it ends: the second of them
-	 * frees the sender. */
-	atomic_bool left;
 
 	/* All fields below belong to the sender's thread. */
-	struct sender_facts facts; /* the facts as they will be shown next */
 	struct host host;
 	struct source *source;
 	struct source_about about;
@@ -119,12 +72,6 @@ struct sender {
 	/* Steady ns since when the source has no parcel; 0: it has. */
 	int64_t hunger;
 
-	int64_t show_at;
-	/* Bytes sent, at each of the last copies of the facts. */
-	uint64_t second[SENDER_SECOND];
-	int64_t second_at[SENDER_SECOND];
-	unsigned seconds;
-
 	unsigned subs; /* substreams that are sent */
 	unsigned idle; /* sleeps in a row that ended at once */
 	bool paused, cutting;
@@ -135,74 +82,32 @@ struct sender {
 	char cut_why[SEND_SENTENCE];
 };
 
-/* Mark the begin and end of calls that may wait for a disk or a name server. */
-static void
-sender_into(struct sender *s)
-{
-	atomic_store_explicit(&s->waits, clock_steady(), memory_order_relaxed);
-}
-
-static void
-sender_out(struct sender *s)
-{
-	atomic_store_explicit(&s->waits, 0, memory_order_relaxed);
-}
-
 /* A step returns SENDER_STEP when it is done, 0 when it has to be called again,
  * or -errno. */
 enum { SENDER_STEP = 1 };
 
 /* ---- facts ------------------------------------------------------------- */
 
-/*
- * The facts of a sender for the event loop.  The thread writes a copy of them
- * some ten times a second, word by word.  A reader that comes in the middle
- * sees `turn` odd, or changed, and reads again:
- *
- *   writer   turn + 1 | words (release)        | turn + 2 (release)
- *   reader   turn (acquire) | words (acquire)  | turn, the same and even
- *
- * A reader that has any word of a copy also sees the odd turn written before
- * it.
- */
-
 static void
-sender_why(struct sender *s, const char *format, ...)
+sender_why(struct packet_sender *s, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(s->facts.why, sizeof s->facts.why, format, args);
+	vsnprintf(s->base.facts.why, sizeof s->base.facts.why, format, args);
 	va_end(args);
 }
 
 /* Counts bytes sent, for the rate. */
 static void
-sender_went(struct sender *s, uint64_t bytes)
+sender_went(struct packet_sender *s, uint64_t bytes)
 {
-	s->facts.bytes += bytes;
-}
-
-/* Computes bits per second since SENDER_SECOND copies ago. */
-static void
-rate_look(struct sender *s)
-{
-	unsigned i = s->seconds % SENDER_SECOND;
-	unsigned first = s->seconds < SENDER_SECOND ? 0 : i;
-	int64_t span = s->now - s->second_at[first];
-
-	s->facts.rate = 0;
-	if (s->seconds && span > 0)
-		s->facts.rate = (double)(s->facts.bytes - s->second[first]) *
-				8e9 / (double)span;
-	s->second[i] = s->facts.bytes;
-	s->second_at[i] = s->now;
-	s->seconds++;
+	s->base.facts.bytes += bytes;
 }
 
 /* Packets that the peer had already count as taken, but were not sent. */
 static void
-plugin_look(struct sender *s, struct sender_facts *f)
+plugin_look(struct packet_sender *s, struct sender_facts *f)
 {
 	uint64_t packets = f->send.there_packets, bytes = f->send.there_bytes;
 
@@ -215,9 +120,9 @@ plugin_look(struct sender *s, struct sender_facts *f)
 }
 
 static void
-gather(struct sender *s)
+gather(struct packet_sender *s)
 {
-	struct sender_facts *f = &s->facts;
+	struct sender_facts *f = &s->base.facts;
 	struct cut_counts counts;
 
 	if (s->source)
@@ -236,57 +141,19 @@ gather(struct sender *s)
 	f->total = f->source.total;
 }
 
-/* Copies the facts for the event loop, if it is time or the state is a new one.
- * */
+/* Shows the facts to the event loop, if it is time or the state is a new one. */
 static void
-sender_show(struct sender *s, enum sender_state state)
+show(struct packet_sender *s, enum sender_state state)
 {
-	uint64_t words[SENDER_WORDS] = { 0 };
-	uint64_t turn = atomic_load_explicit(&s->turn, memory_order_relaxed);
-
 	s->now = clock_steady();
-	if (state == s->facts.state && s->now < s->show_at)
+	if (state == s->base.facts.state && s->now < s->base.show_at)
 		return;
 	if (state != SENDER_CONNECTING && state < SENDER_DONE &&
-	    s->facts.state == SENDER_CONNECTING)
-		s->facts.why[0] = '\0';
-	s->facts.state = state;
+	    s->base.facts.state == SENDER_CONNECTING)
+		s->base.facts.why[0] = '\0';
+	s->base.facts.state = state;
 	gather(s);
-	if (s->now >= s->show_at) {
-		rate_look(s);
-		s->show_at = s->now + SENDER_SHOW;
-	}
-	memcpy(words, &s->facts, sizeof s->facts);
-	atomic_store_explicit(&s->turn, turn + 1, memory_order_relaxed);
-	for (unsigned i = 0; i < SENDER_WORDS; i++)
-		atomic_store_explicit(&s->shown[i], words[i],
-				      memory_order_release);
-	atomic_store_explicit(&s->turn, turn + 2, memory_order_release);
-}
-
-/* Tries to read a copy; false: it was being written. */
-static bool
-read_once(struct sender *s, uint64_t *words)
-{
-	uint64_t turn = atomic_load_explicit(&s->turn, memory_order_acquire);
-
-	for (unsigned i = 0; i < SENDER_WORDS; i++)
-		words[i] =
-		    atomic_load_explicit(&s->shown[i], memory_order_acquire);
-	return turn % 2 == 0 &&
-	       turn == atomic_load_explicit(&s->turn, memory_order_relaxed);
-}
-
-void
-sender_facts(struct sender *s, struct sender_facts *facts)
-{
-	uint64_t words[SENDER_WORDS];
-
-	while (!read_once(s, words))
-		;
-	memcpy(facts, words, sizeof *facts);
-	if (facts->state < SENDER_DONE && sender_ended(s))
-		facts->state = SENDER_STOPPED;
+	sender_show(&s->base, s->now);
 }
 
 /* ---- sleeping ---------------------------------------------------------- */
@@ -330,22 +197,13 @@ sleep_until(struct pollfd *fd, unsigned n, int64_t until)
 	ppoll(fd, n, &t, NULL);
 }
 
-/* Empties the eventfd; orders are read after this, so none is missed. */
-static void
-wake_read(struct sender *s, const struct pollfd *fd)
-{
-	eventfd_t n;
-
-	if (fd->revents)
-		eventfd_read(s->wake, &n);
-}
-
 /* Sleeps until `until` (steady ns; 0: as long as possible), an order, or news
  * from the source, or with `plugin` from the plugin. */
 static void
-sender_wait(struct sender *s, int64_t until, bool plugin)
+sender_wait(struct packet_sender *s, int64_t until, bool plugin)
 {
-	struct pollfd fd[SENDER_FDS] = { { .fd = s->wake, .events = POLLIN } };
+	struct pollfd fd[SENDER_FDS] = { { .fd = s->base.wake,
+					   .events = POLLIN } };
 	int64_t now = clock_steady(), least = nap(s->idle);
 	int source = s->source->ops->fd ? s->source->ops->fd(s->source) : -1;
 	unsigned n = 1;
@@ -354,7 +212,8 @@ sender_wait(struct sender *s, int64_t until, bool plugin)
 		until = now + SENDER_NAP;
 	if (least) {
 		sleep_until(fd, 1, now + least);
-		wake_read(s, fd);
+		if (fd->revents)
+			sender_wake_read(&s->base);
 	}
 	fd[n++] = (struct pollfd){ .fd = source, .events = POLLIN };
 	if (plugin && s->plugin)
@@ -362,13 +221,14 @@ sender_wait(struct sender *s, int64_t until, bool plugin)
 				       &until);
 	now = clock_steady();
 	sleep_until(fd, n, until);
-	wake_read(s, fd);
+	if (fd->revents)
+		sender_wake_read(&s->base);
 	s->idle = clock_steady() - now < SLEPT ? s->idle + 1 : 0;
 }
 
 /* Notes that the peer is there. */
 static void
-sender_there(struct sender *s)
+sender_there(struct packet_sender *s)
 {
 	s->away = 0;
 	s->back = SENDER_BACK;
@@ -376,7 +236,7 @@ sender_there(struct sender *s)
 
 /* Waits for a peer that is away.  0, or -ETIMEDOUT when that took too long. */
 static int
-sender_away(struct sender *s)
+sender_away(struct packet_sender *s)
 {
 	int64_t now = clock_steady(), until;
 
@@ -385,7 +245,7 @@ sender_away(struct sender *s)
 	if (now - s->away > s->args.patience)
 		return -ETIMEDOUT;
 	until = now + s->back;
-	sender_show(s, SENDER_CONNECTING);
+	show(s, SENDER_CONNECTING);
 	sender_wait(s, until, true);
 	/* The time ran out without a connection: wait longer before the next
 	 * attempt. */
@@ -405,35 +265,35 @@ sender_away(struct sender *s)
  */
 
 static struct hold *
-hold_at(struct sender *s, unsigned i)
+hold_at(struct packet_sender *s, unsigned i)
 {
 	return &s->hold[(s->hold_first + i) % SENDER_HOLDS];
 }
 
 static void
-put_first(struct sender *s)
+put_first(struct packet_sender *s)
 {
 	struct hold *h = hold_at(s, 0);
 
 	/* A source that reads ahead may do so in this call, and wait for its
 	 * disk. */
-	sender_into(s);
+	sender_into(&s->base);
 	source_put(&h->parcel);
-	sender_out(s);
+	sender_out(&s->base);
 	s->hold_first++;
 	if (!--s->holds)
 		s->cutting = false;
 }
 
 static void
-sender_put_all(struct sender *s)
+sender_put_all(struct packet_sender *s)
 {
 	while (s->holds)
 		put_first(s);
 }
 
 static void
-put_released(struct sender *s)
+put_released(struct packet_sender *s)
 {
 	while (s->holds > s->cutting && hold_at(s, 0)->until <= s->released)
 		put_first(s);
@@ -441,7 +301,7 @@ put_released(struct sender *s)
 
 /* Puts all parcels because a recording needs the memory. */
 static int
-give_back(struct sender *s)
+give_back(struct packet_sender *s)
 {
 	if (s->plugin) {
 		s->args.ops->detach(s->plugin);
@@ -458,7 +318,7 @@ give_back(struct sender *s)
 /* Puts parcels that are not needed any more, and all of them if the source
  * wants its memory.  0, or -errno with `why`. */
 static int
-sender_release(struct sender *s)
+sender_release(struct packet_sender *s)
 {
 	if (s->plugin)
 		s->released = s->args.ops->release(s->plugin);
@@ -469,7 +329,7 @@ sender_release(struct sender *s)
 }
 
 static void
-say_why(struct sender *s, int err)
+say_why(struct packet_sender *s, int err)
 {
 	const struct fault *fault = NULL;
 	char line[SEND_SENTENCE];
@@ -490,7 +350,7 @@ say_why(struct sender *s, int err)
 /* Takes the next parcel, to be cut.  0; -ETIMEDOUT: there is none now; -EBUSY:
  * too many are held; -ENODATA: the end; or another -errno with `why`. */
 static int
-sender_take(struct sender *s)
+sender_take(struct packet_sender *s)
 {
 	struct parcel p;
 	int err;
@@ -499,9 +359,9 @@ sender_take(struct sender *s)
 		return -ENODATA;
 	if (s->holds == SENDER_HOLDS)
 		return -EBUSY;
-	sender_into(s);
+	sender_into(&s->base);
 	err = s->source->ops->next(s->source, &p, 0);
-	sender_out(s);
+	sender_out(&s->base);
 	if (err == -ENODATA)
 		s->source_done = true;
 	else if (err && err != -ETIMEDOUT)
@@ -516,7 +376,7 @@ sender_take(struct sender *s)
 
 /* Goes back to the packets that the peer wants again, as the plugin says. */
 static int
-sender_back(struct sender *s)
+sender_back(struct packet_sender *s)
 {
 	uint32_t run = 0, seek_run;
 	uint64_t first = 0, seek_first;
@@ -530,15 +390,15 @@ sender_back(struct sender *s)
 	sender_put_all(s);
 	cut_back(s->cut, run, first, &seek_run, &seek_first);
 	s->again = s->went_back = true;
-	sender_into(s);
+	sender_into(&s->base);
 	err = s->source->ops->seek
 		  ? s->source->ops->seek(s->source, seek_run, seek_first)
 		  : -ESPIPE;
-	sender_out(s);
+	sender_out(&s->base);
 	s->source_done = s->source_done && err == -ESPIPE;
 	if (!err && !s->taken) {
-		s->source->ops->facts(s->source, &s->facts.source);
-		s->facts.there = s->facts.source.passed;
+		s->source->ops->facts(s->source, &s->base.facts.source);
+		s->base.facts.there = s->base.facts.source.passed;
 	}
 	/* A source that cannot go back continues with what it has. */
 	if (err == -ESPIPE && !s->source_done)
@@ -554,14 +414,14 @@ sender_back(struct sender *s)
 
 /* Sets `why` to the reason that the data cannot be cut; returns -errno. */
 static int
-sender_uncut(struct sender *s)
+sender_uncut(struct packet_sender *s)
 {
 	sender_why(s, "%s", s->cut_why[0] ? s->cut_why : strerror(-s->cut_err));
 	return s->cut_err;
 }
 
 static void
-peer_why(struct sender *s, int err)
+peer_why(struct packet_sender *s, int err)
 {
 	struct send_facts facts = { 0 };
 
@@ -576,7 +436,7 @@ peer_why(struct sender *s, int err)
 /* Waits for the connection to come back.  0, or -errno when it took too
  * long. */
 static int
-sender_lost(struct sender *s)
+sender_lost(struct packet_sender *s)
 {
 	struct send_facts facts = { 0 };
 	int err;
@@ -591,12 +451,12 @@ sender_lost(struct sender *s)
 
 /* Acts on the error of a plugin's call.  0, or -errno with `why`. */
 static int
-sender_said(struct sender *s, int err)
+sender_said(struct packet_sender *s, int err)
 {
 	switch (err) {
 	case -EAGAIN: return sender_lost(s);
 	case -ERESTART: return sender_back(s);
-	case -EXDEV: s->facts.wants_copy = true; break;
+	case -EXDEV: s->base.facts.wants_copy = true; break;
 	default: break;
 	}
 	if (!s->cut && err != -EXDEV)
@@ -607,7 +467,7 @@ sender_said(struct sender *s, int err)
 
 /* Step: lets the plugin continue what it has begun. */
 static int
-sender_keep(struct sender *s)
+sender_keep(struct packet_sender *s)
 {
 	uint64_t taken = 0;
 	int err = s->args.ops->send(s->plugin, s->offer, 0, &taken);
@@ -621,7 +481,7 @@ sender_keep(struct sender *s)
 /* The same, and waits: the plugin has to release memory before it can take
  * more. */
 static int
-sender_press(struct sender *s)
+sender_press(struct packet_sender *s)
 {
 	int err = sender_keep(s);
 
@@ -659,7 +519,7 @@ bytes_of(const struct send_run *r)
 }
 
 static bool
-is_timed(const struct sender *s)
+is_timed(const struct packet_sender *s)
 {
 	const struct send_ops *ops = s->args.ops;
 
@@ -669,7 +529,7 @@ is_timed(const struct sender *s)
 
 /* Returns how many packets of a run may go now. */
 static uint32_t
-may(const struct sender *s, struct offer *o, const struct send_run *r,
+may(const struct packet_sender *s, struct offer *o, const struct send_run *r,
     int64_t ahead)
 {
 	uint32_t bytes = bytes_of(r), n;
@@ -688,7 +548,7 @@ may(const struct sender *s, struct offer *o, const struct send_run *r,
 }
 
 static void
-offer_make(struct sender *s, struct offer *o, const struct send_run *run,
+offer_make(struct packet_sender *s, struct offer *o, const struct send_run *run,
 	   unsigned n, bool timed)
 {
 	int64_t ahead = timed ? SEND_AHEAD : 0;
@@ -715,7 +575,7 @@ offer_make(struct sender *s, struct offer *o, const struct send_run *run,
 
 /* Takes the first `packets` packets of the offer. */
 static void
-took(struct sender *s, const struct offer *o, const struct send_run *run,
+took(struct packet_sender *s, const struct offer *o, const struct send_run *run,
      uint64_t packets)
 {
 	uint64_t left = packets, bytes = 0;
@@ -725,7 +585,7 @@ took(struct sender *s, const struct offer *o, const struct send_run *run,
 		uint32_t n = left < r->packets ? (uint32_t)left : r->packets;
 
 		bytes += (uint64_t)n * bytes_of(r);
-		s->facts.time_ns = r->time_ns;
+		s->base.facts.time_ns = r->time_ns;
 		left -= n;
 		if (packets == o->packets)
 			continue;
@@ -736,14 +596,14 @@ took(struct sender *s, const struct offer *o, const struct send_run *run,
 	if (packets == o->packets)
 		s->pacer = o->pacer;
 	s->taken += packets;
-	s->facts.packets += packets;
+	s->base.facts.packets += packets;
 	s->idle = 0;
 	sender_went(s, bytes);
 	cut_took(s->cut, packets);
 }
 
 static int
-send(struct sender *s, const struct send_run *run, unsigned n)
+send(struct packet_sender *s, const struct send_run *run, unsigned n)
 {
 	bool timed = is_timed(s);
 	struct offer o;
@@ -774,7 +634,7 @@ send(struct sender *s, const struct send_run *run, unsigned n)
 /* Offers packets to the plugin, and waits where necessary.  0; -ENODATA: the
  * parcel has no more; or an error of send_ops::send. */
 static int
-sender_give(struct sender *s)
+sender_give(struct packet_sender *s)
 {
 	const struct send_run *run;
 	unsigned n;
@@ -799,15 +659,15 @@ sender_give(struct sender *s)
 /* Asks the source what its data are.  Some sources know that only with their
  * first parcel, which is then taken. */
 static int
-sender_learn(struct sender *s)
+sender_learn(struct packet_sender *s)
 {
 	struct sender_args *a = &s->args;
 	int err = -EAGAIN;
 
 	if (s->source->ops->about) {
-		sender_into(s);
+		sender_into(&s->base);
 		err = s->source->ops->about(s->source, &s->about);
-		sender_out(s);
+		sender_out(&s->base);
 	}
 	if (err && !a->format && !s->holds && !s->source_done) {
 		err = sender_take(s);
@@ -829,7 +689,7 @@ sender_learn(struct sender *s)
 /* Makes the cut.  0, also if the data cannot be cut but a plugin without
  * prefixes can ask its peer to take a copy instead; or -errno with `why`. */
 static int
-cut_open(struct sender *s)
+cut_open(struct packet_sender *s)
 {
 	const struct sender_args *a = &s->args;
 	bool plain = a->plain || a->ops->head.flags & SEND_PLAIN;
@@ -856,7 +716,7 @@ cut_open(struct sender *s)
 
 /* Bytes of the whole transfer, if it is plain bytes; 0: not known yet. */
 static uint64_t
-total_of(struct sender *s, bool plain)
+total_of(struct packet_sender *s, bool plain)
 {
 	const struct send_choice *c = &s->args.choice;
 	struct source_facts facts = { 0 };
@@ -869,7 +729,7 @@ total_of(struct sender *s, bool plain)
 }
 
 static int
-plugin_open(struct sender *s)
+plugin_open(struct packet_sender *s)
 {
 	const struct sender_args *a = &s->args;
 	struct send_args args = {
@@ -887,8 +747,8 @@ plugin_open(struct sender *s)
 		.about = a->about,
 		.secret = a->secret,
 		.secret_bytes = a->secret_bytes,
-		.why = s->facts.why,
-		.why_bytes = sizeof s->facts.why,
+		.why = s->base.facts.why,
+		.why_bytes = sizeof s->base.facts.why,
 	};
 	int err;
 
@@ -899,10 +759,10 @@ plugin_open(struct sender *s)
 	if (s->cut)
 		cut_sizes(s->cut, &args.head_bytes, &args.data_bytes);
 	s->host = log_host(a->name);
-	sender_into(s);
+	sender_into(&s->base);
 	err = a->ops->open(&s->plugin, &args);
-	sender_out(s);
-	if (err && !s->facts.why[0])
+	sender_out(&s->base);
+	if (err && !s->base.facts.why[0])
 		sender_why(s, "%s cannot be sent to: %s", a->to,
 			   strerror(-err));
 	return err;
@@ -911,7 +771,7 @@ plugin_open(struct sender *s)
 /* Makes the cut and opens the plugin.  0, also if the data cannot be cut but
  * the peer may take a copy instead; or -errno with `why`. */
 static int
-sender_open(struct sender *s)
+sender_open(struct packet_sender *s)
 {
 	int err = cut_open(s);
 
@@ -924,27 +784,15 @@ sender_open(struct sender *s)
  * Each round obeys orders, puts parcels that are not needed any more, and does
  * one step, which may end in a sleep. */
 
-enum {
-	/* Ns that a sleep may end late; the default is 50000. */
-	SLACK = 1000,
-	NICE = 5,	    /* receivers and writers go first */
-	HUNGRY = 200000000, /* ns without data until the state is WAITING */
-};
-
-static void
-thread_settle(void)
-{
-	pthread_setname_np(pthread_self(), "spate-send");
-	prctl(PR_SET_TIMERSLACK, SLACK);
-	setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
-}
+enum { HUNGRY = 200000000 }; /* ns without data until the state is WAITING */
 
 /* ---- every round ----------------------------------------------------- */
 
 static void
-rate_obey(struct sender *s)
+rate_obey(struct packet_sender *s)
 {
-	uint64_t rate = atomic_load_explicit(&s->rate, memory_order_relaxed);
+	uint64_t rate =
+	    atomic_load_explicit(&s->base.rate, memory_order_relaxed);
 
 	if (rate == s->asked)
 		return;
@@ -956,17 +804,17 @@ rate_obey(struct sender *s)
 
 /* Obeys orders and puts parcels.  0; -ECANCELED: told to stop; or -errno. */
 static int
-round_begin(struct sender *s)
+round_begin(struct packet_sender *s)
 {
-	s->paused = atomic_load_explicit(&s->pause, memory_order_relaxed);
-	if (atomic_load_explicit(&s->stop, memory_order_relaxed))
+	s->paused = atomic_load_explicit(&s->base.pause, memory_order_relaxed);
+	if (atomic_load_explicit(&s->base.stop, memory_order_relaxed))
 		return -ECANCELED;
 	rate_obey(s);
 	return sender_release(s);
 }
 
 static int
-connect_step(struct sender *s)
+connect_step(struct packet_sender *s)
 {
 	int err = sender_keep(s);
 
@@ -983,7 +831,7 @@ connect_step(struct sender *s)
 /* ---- while there is one ---------------------------------------------- */
 
 static int
-hungry(struct sender *s)
+hungry(struct packet_sender *s)
 {
 	int64_t now = clock_steady();
 
@@ -993,27 +841,26 @@ hungry(struct sender *s)
 		return err;
 	if (!s->hunger)
 		s->hunger = now;
-	sender_show(s,
-		    now - s->hunger > HUNGRY ? SENDER_WAITING : SENDER_SENDING);
+	show(s, now - s->hunger > HUNGRY ? SENDER_WAITING : SENDER_SENDING);
 	sender_wait(s, 0, true);
 	return 0;
 }
 
 static int
-pause_step(struct sender *s)
+pause_step(struct packet_sender *s)
 {
 	int err = sender_keep(s);
 
 	if (err != SENDER_STEP)
 		return err;
-	sender_show(s, SENDER_PAUSED);
+	show(s, SENDER_PAUSED);
 	pacer_rest(&s->pacer);
 	sender_wait(s, 0, true);
 	return 0;
 }
 
 static int
-send_step(struct sender *s)
+send_step(struct packet_sender *s)
 {
 	int err;
 
@@ -1034,7 +881,7 @@ send_step(struct sender *s)
 		    &s->hold[(s->hold_first + s->holds - 1) % SENDER_HOLDS]
 			 .parcel);
 	}
-	sender_show(s, s->away ? SENDER_CONNECTING : SENDER_SENDING);
+	show(s, s->away ? SENDER_CONNECTING : SENDER_SENDING);
 	err = sender_give(s);
 	return err && err != -ENODATA ? sender_said(s, err) : 0;
 }
@@ -1042,7 +889,7 @@ send_step(struct sender *s)
 /* Sends the rest.  SENDER_STEP: the peer has all, or wants some again; 0: call
  * again; or -errno. */
 static int
-finish_step(struct sender *s)
+finish_step(struct packet_sender *s)
 {
 	struct send_facts facts = { 0 };
 	int err = s->args.ops->finish(s->plugin);
@@ -1059,7 +906,7 @@ finish_step(struct sender *s)
 	if (!facts.connections)
 		return sender_lost(s);
 	sender_there(s);
-	sender_show(s, SENDER_FINISHING);
+	show(s, SENDER_FINISHING);
 	sender_wait(s, 0, true);
 	return 0;
 }
@@ -1068,7 +915,7 @@ finish_step(struct sender *s)
 
 /* Repeats a step, with round_begin before it, until it is done. */
 static int
-steps(struct sender *s, int (*step)(struct sender *s))
+steps(struct packet_sender *s, int (*step)(struct packet_sender *s))
 {
 	int err = 0;
 
@@ -1081,7 +928,7 @@ steps(struct sender *s, int (*step)(struct sender *s))
 }
 
 static int
-transfer(struct sender *s)
+transfer(struct packet_sender *s)
 {
 	int err = steps(s, sender_learn);
 
@@ -1103,22 +950,22 @@ transfer(struct sender *s)
 
 /* Says in a sentence what the peer did not get. */
 static void
-lacks_say(struct sender *s)
+lacks_say(struct packet_sender *s)
 {
-	const struct sender_facts *f = &s->facts;
+	const struct sender_facts *f = &s->base.facts;
 	int n = 0;
 
-	s->facts.why[0] = '\0';
+	s->base.facts.why[0] = '\0';
 	if (f->unreadable)
-		n = snprintf(s->facts.why, sizeof f->why,
+		n = snprintf(s->base.facts.why, sizeof f->why,
 			     "%llu packets cannot be read",
 			     (unsigned long long)f->unreadable);
 	if (f->dropped)
-		n += snprintf(s->facts.why + n, sizeof f->why - (size_t)n,
+		n += snprintf(s->base.facts.why + n, sizeof f->why - (size_t)n,
 			      "%s%llu packets found no room", n ? ", " : "",
 			      (unsigned long long)f->dropped);
 	if (f->send.lost)
-		snprintf(s->facts.why + n, sizeof f->why - (size_t)n,
+		snprintf(s->base.facts.why + n, sizeof f->why - (size_t)n,
 			 "%s%llu packets were not sent", n ? ", " : "",
 			 (unsigned long long)f->send.lost);
 }
@@ -1126,10 +973,10 @@ lacks_say(struct sender *s)
 /* True if a part was chosen that the recording has nothing of.  Not known if
  * the peer had all of it before. */
 static bool
-is_nothing(const struct sender *s)
+is_nothing(const struct packet_sender *s)
 {
 	const struct send_choice *c = &s->args.choice;
-	const struct sender_facts *f = &s->facts;
+	const struct sender_facts *f = &s->base.facts;
 
 	if (!c->from_ns && !c->to_ns && !c->from_byte && !c->to_byte &&
 	    !c->threads_n)
@@ -1139,29 +986,29 @@ is_nothing(const struct sender *s)
 }
 
 static void
-close_all(struct sender *s)
+close_all(struct packet_sender *s)
 {
 	/* Copy the facts of source and plugin a last time. */
-	s->show_at = 0;
-	sender_show(s, s->facts.state);
+	s->base.show_at = 0;
+	show(s, s->base.facts.state);
 	if (s->plugin)
 		s->args.ops->close(s->plugin);
 	s->plugin = NULL;
 	sender_put_all(s);
-	sender_into(s);
+	sender_into(&s->base);
 	source_close(s->source);
-	sender_out(s);
+	sender_out(&s->base);
 	s->source = NULL;
 	cut_free(s->cut);
 	s->cut = NULL;
 }
 
 static enum sender_state
-sender_run(struct sender *s)
+run(struct sender *sender)
 {
+	struct packet_sender *s = (struct packet_sender *)sender;
 	int err;
 
-	thread_settle();
 	sender_there(s);
 	err = transfer(s);
 	close_all(s);
@@ -1175,7 +1022,7 @@ sender_run(struct sender *s)
 		return SENDER_DONE;
 	}
 	if (err == -ECANCELED) {
-		s->facts.why[0] = '\0';
+		s->base.facts.why[0] = '\0';
 		return SENDER_STOPPED;
 	}
 	return SENDER_FAILED;
@@ -1229,7 +1076,7 @@ text_of(const char *text, bool *failed)
 }
 
 static int
-args_copy(struct sender *s, const struct sender_args *args)
+args_copy(struct packet_sender *s, const struct sender_args *args)
 {
 	struct sender_args *a = &s->args;
 	bool failed = false;
@@ -1248,8 +1095,10 @@ args_copy(struct sender *s, const struct sender_args *args)
 }
 
 static void
-destroy(struct sender *s)
+destroy(struct sender *sender)
 {
+	struct packet_sender *s = (struct packet_sender *)sender;
+
 	if (s->args.secret)
 		explicit_bzero((void *)s->args.secret, s->args.secret_bytes);
 	free((void *)s->args.name);
@@ -1257,112 +1106,36 @@ destroy(struct sender *s)
 	free((void *)s->args.about);
 	free((void *)s->args.secret);
 	free((void *)s->args.choice.threads);
-	if (s->wake >= 0)
-		close(s->wake);
 	free(s);
 }
 
-static void *
-run(void *arg)
-{
-	struct sender *s = arg;
-	enum sender_state state = sender_run(s);
-	void (*changed)(void *arg) = s->args.changed;
-
-	/* If the owner has left, `changed` is not called.  From here on
-	 * sender_free waits for this thread to end. */
-	if (atomic_exchange(&s->left, true)) {
-		destroy(s);
-		return NULL;
-	}
-	sender_show(s, state);
-	atomic_store_explicit(&s->ended, true, memory_order_release);
-	if (changed)
-		changed(s->args.arg);
-	return NULL;
-}
+static const struct sender_work packets = { .run = run, .free = destroy };
 
 int
 sender_start(struct sender **sender, const struct sender_args *args,
 	     struct fault *fault)
 {
-	struct sender *s = calloc(1, sizeof *s);
-	int err = -ENOMEM;
+	struct packet_sender *s = calloc(1, sizeof *s);
+	int err = s ? args_copy(s, args) : -ENOMEM;
 
-	if (s) {
-		s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		err = args_copy(s, args);
-	}
-	if (!err && s->wake < 0)
-		err = -errno;
 	if (!err) {
+		s->base.changed = args->changed;
+		s->base.arg = args->arg;
 		s->source = args->source;
 		s->asked = args->rate;
-		atomic_store(&s->rate, args->rate);
 		pacer_init(&s->pacer, args->rate);
-		sender_show(s, SENDER_CONNECTING);
-		err = -pthread_create(&s->thread, NULL, run, s);
+		show(s, SENDER_CONNECTING);
+		err = sender_run(&s->base, &packets, args->rate);
 	}
 	if (!err) {
-		*sender = s;
+		*sender = &s->base;
 		return 0;
 	}
 	source_close(args->source);
 	if (s)
-		destroy(s);
+		destroy(&s->base);
 	fault_set(fault, err, err == -ENOMEM ? "no-memory" : "internal",
 		  "cannot send %s to %s", args->name, args->to);
 	fault_why(fault, "its thread does not start: %s", strerror(-err));
 	return err;
-}
-
-static void
-wake(struct sender *s)
-{
-	eventfd_write(s->wake, 1);
-}
-
-void
-sender_rate(struct sender *s, uint64_t rate)
-{
-	atomic_store_explicit(&s->rate, rate, memory_order_relaxed);
-	wake(s);
-}
-
-void
-sender_pause(struct sender *s, bool pause)
-{
-	atomic_store_explicit(&s->pause, pause, memory_order_relaxed);
-	wake(s);
-}
-
-void
-sender_stop(struct sender *s)
-{
-	atomic_store_explicit(&s->stop, true, memory_order_relaxed);
-	wake(s);
-}
-
-bool
-sender_ended(struct sender *s)
-{
-	int64_t since = atomic_load_explicit(&s->waits, memory_order_relaxed);
-
-	if (atomic_load_explicit(&s->ended, memory_order_acquire))
-		return true;
-	return since && clock_steady() - since > SENDER_HUNG &&
-	       atomic_load_explicit(&s->stop, memory_order_relaxed);
-}
-
-bool
-sender_free(struct sender *s)
-{
-	/* A thread that has not ended frees the sender itself from here on. */
-	if (!atomic_exchange(&s->left, true)) {
-		pthread_detach(s->thread);
-		return false;
-	}
-	pthread_join(s->thread, NULL);
-	destroy(s);
-	return true;
 }

@@ -48,7 +48,7 @@ START_TEST(a_disk_may_hang)
 					    .changed = changed };
 	struct sender_facts facts;
 	struct fault fault;
-	struct copy_out *copy;
+	struct sender *copy;
 	bool held, early, ended, freed;
 
 	ck_assert_ptr_nonnull(mkdtemp(from));
@@ -57,11 +57,11 @@ START_TEST(a_disk_may_hang)
 	atomic_store(&fs.told->hang, true);
 	ck_assert_int_eq(copy_out_start(&copy, &args, &fault), 0);
 	held = COMES(atomic_load(&fs.told->held));
-	early = copy_out_ended(copy);
-	copy_out_stop(copy);
-	ended = COMES(copy_out_ended(copy));
-	copy_out_facts(copy, &facts);
-	freed = ended && copy_out_free(copy);
+	early = sender_ended(copy);
+	sender_stop(copy);
+	ended = COMES(sender_ended(copy));
+	sender_facts(copy, &facts);
+	freed = ended && sender_free(copy);
 	/* The disk answers after all, also before anything fails here: the
 	 * thread ends by itself, and tells nobody. */
 	atomic_store(&fs.told->hang, false);
