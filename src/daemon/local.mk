@@ -1,5 +1,6 @@
 noinst_LIBRARIES += libdaemon.a
 libdaemon_a_SOURCES = \
+	%D%/loop/closer.c %D%/loop/closer.h \
 	%D%/loop/fds.c %D%/loop/fds.h \
 	%D%/loop/server.c %D%/loop/server.h \
 	%D%/conf/node.c %D%/conf/node.h \

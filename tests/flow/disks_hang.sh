@@ -76,4 +76,53 @@ same "state" "$(jq -r .state "$work/info")" complete
 grep -q "$work/hangs does not answer, so no disk is read" "$work/said"
 tell answer
 same "state" "$(info r .state)" complete
+
+# Files of clients, on another disk that hangs and lets nobody close them: one
+# that came with half a request, and one that cannot be written to.
+mkdir "$work/files"
+echo >"$work/under/file"
+at_end 'fuse_umount "$work/files"'
+client='
+import json, os, socket, subprocess, sys, time
+
+disk = subprocess.Popen(sys.argv[1:4], stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE, text=True)
+assert disk.stdout.readline() == "done\n"
+
+def connect():
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(60)
+    s.connect(sys.argv[4])
+    s.sendall(b"{\"protocol\":1}\n")
+    file = s.makefile("r")
+    file.readline()
+    return s, file
+
+def ask(fds=(), **request):
+    s, file = connect()
+    text = json.dumps({"id": 1, **request}).encode() + b"\n"
+    socket.send_fds(s, [text], fds)
+    return json.loads(file.readline())
+
+(half, file), fd = connect(), os.open(sys.argv[3] + "/file", os.O_RDONLY)
+socket.send_fds(half, [b"{"], [fd])
+os.close(fd)
+fd = os.open(sys.argv[3] + "/file", os.O_RDONLY)
+disk.stdin.write("hang closing\n")
+disk.stdin.flush()
+assert disk.stdout.readline() == "done\n"
+half.close()
+file.close()
+answer = ask(do="send", name="r", to="file:/f", plain=True, fd=True, fds=[fd])
+assert answer["ok"], answer
+while not ask(do="sends", send=answer["result"]["sends"][0]["id"])[
+        "result"]["sends"][0]["ended"]:
+    time.sleep(0.05)
+for i in range(2):
+    assert ask(do="status")["ok"]
+disk.stdin.write("answer\n")
+disk.stdin.close()
+'
+timeout 120 python3 -c "$client" "$hang_disk" "$work/under" "$work/files" \
+	"$socket" || fail "the daemon waits for the end of a client's file"
 spated_stop

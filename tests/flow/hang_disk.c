@@ -4,6 +4,7 @@
  * does what it is told on the standard input, a line for each thing:
  *
  *   hang            answers nothing from now on
+ *   hang closing    and files cannot be closed, either
  *   answer          answers again
  *   fail FROM TO    reads of these bytes of any file get EIO
  *   mend            they do not
@@ -30,7 +31,9 @@ obey(const char *line)
 		atomic_store(&fs.told->fail_to, to);
 	} else if (!strcmp(line, "mend\n")) {
 		atomic_store(&fs.told->fail_to, 0);
-	} else if (!strcmp(line, "hang\n")) {
+	} else if (!strncmp(line, "hang", 4)) {
+		atomic_store(&fs.told->hang_close,
+			     !strcmp(line + 4, " closing\n"));
 		atomic_store(&fs.told->hang, true);
 	} else if (!strcmp(line, "answer\n")) {
 		atomic_store(&fs.told->hang, false);

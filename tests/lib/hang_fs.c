@@ -172,6 +172,7 @@ hang_fs_run(struct hang_fs *h, const char *request)
 		hang_fs_answer(h, in->unique, 0, &statfs_out,
 			       sizeof statfs_out);
 		break;
+	case FUSE_FLUSH:
 	case FUSE_RELEASE:
 	case FUSE_RELEASEDIR: hang_fs_answer(h, in->unique, 0, NULL, 0); break;
 	case FUSE_FORGET:
@@ -181,7 +182,7 @@ hang_fs_run(struct hang_fs *h, const char *request)
 	}
 }
 
-/* Closing does not wait for a disk, either. */
+/* Closing does not wait for a disk, unless it is told to. */
 static bool
 hang_fs_holds(struct hang_fs *h, uint32_t opcode, size_t bytes)
 {
@@ -189,7 +190,8 @@ hang_fs_holds(struct hang_fs *h, uint32_t opcode, size_t bytes)
 	       atomic_load(&h->told->held) < HANG_FS_HELD &&
 	       (opcode == FUSE_READ || opcode == FUSE_LOOKUP ||
 		opcode == FUSE_GETATTR || opcode == FUSE_OPEN ||
-		opcode == FUSE_READDIR);
+		opcode == FUSE_READDIR ||
+		(opcode == FUSE_FLUSH && atomic_load(&h->told->hang_close)));
 }
 
 static void

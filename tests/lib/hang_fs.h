@@ -34,6 +34,8 @@ enum {
 
 struct hang_fs_told {	  /* shared with the child */
 	atomic_bool hang; /* nothing is answered as long as this is set */
+	/* the end of a file is not answered, either: as on a file server */
+	atomic_bool hang_close;
 	/* Reads of any of these bytes of a file get EIO. */
 	_Atomic uint64_t fail_from, fail_to;
 	atomic_uint held; /* that wait for an answer */

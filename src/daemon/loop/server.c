@@ -37,6 +37,7 @@
 #include "base/log.h"
 #include "control/control.h"
 #include "control/listener.h"
+#include "daemon/loop/closer.h"
 
 /* The file of the control socket, and the lock that says which daemon owns
  * it. */
@@ -337,10 +338,10 @@ client_find(struct server *s, uint64_t number)
 }
 
 static void
-fds_drop(struct client *c)
+fds_drop(struct server *s, struct client *c)
 {
 	while (c->fds.n)
-		close(c->fds.fd[--c->fds.n]);
+		closer_close(s->hooks.closer, c->fds.fd[--c->fds.n]);
 }
 
 static void
@@ -354,7 +355,7 @@ client_close(struct server *s, struct client *c)
 	s->n--;
 	listener_leave(&s->listener, &c->place);
 	close(c->fd);
-	fds_drop(c);
+	fds_drop(s, c);
 	control_lines_clear(&c->in);
 	unsent_clear(&c->out);
 	free(c);
@@ -583,7 +584,7 @@ client_turn(struct server *s, struct client *c)
 		if (!line_take(s, c, text))
 			return;
 		if (c->in.start == c->in.used)
-			fds_drop(c);
+			fds_drop(s, c);
 	}
 	c->again = true;
 	if (!is_slow(c))

@@ -32,6 +32,8 @@ struct server_hooks {
 	void (*ask)(void *arg, struct server_ticket ticket, const char *verb,
 		    const json_t *request);
 	void *arg;
+	/* closes descriptors that came and were not taken */
+	struct closer *closer;
 };
 
 /*
@@ -55,7 +57,7 @@ bool server_waits(struct server *s, struct server_ticket t);
 /* Returns the user that sent the request; root if it has left. */
 uid_t server_user(struct server *s, struct server_ticket t);
 /* Returns a descriptor that came with the request, while that is handled; the
- * caller closes it.  -1: none came. */
+ * caller has it closed by a closer.  -1: none came. */
 int server_fd_take(struct server *s, struct server_ticket t);
 
 /* Answers with `result`, a reference that is taken over. */

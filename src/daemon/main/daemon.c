@@ -36,6 +36,8 @@
  *   callers         one connection of an incoming copy each (inbox.h), with
  *                   the blocks it fills; hang with disks while they look
  *                   what is there; inbox_stop by an eventfd
+ *   closer          closes files that clients opened; hangs with their disks;
+ *                   closer_close, closer_stop
  *   probes          look at a stream for seconds, with sockets of their own;
  *                   probe_end by an eventfd
  *   log             writes log lines, and waits for the reader of stderr
@@ -403,7 +405,7 @@ memory_make(struct daemon *d, struct fault *fault)
 int
 daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 {
-	const struct server_hooks hooks = { daemon_ask, d };
+	struct server_hooks hooks = { .ask = daemon_ask, .arg = d };
 	int err;
 
 	*d = (struct daemon){
@@ -425,6 +427,11 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 	if (err)
 		return fault_set(fault, err, "internal", "cannot start: %s",
 				 strerror(-err));
+	err = closer_start(&d->r.closer);
+	if (err)
+		return fault_set(fault, err, "internal", "cannot start: %s",
+				 strerror(-err));
+	hooks.closer = d->r.closer;
 	err = setup_load(&d->r.setup, conf, fault);
 	/* Open the socket before the memory is taken, so that a second daemon
 	 * fails at once. */
@@ -475,6 +482,7 @@ daemon_finish(struct daemon *d)
 		free(dw);
 	}
 	sent = transfers_finish(&d->transfers);
+	closer_stop(d->r.closer);
 	receivers_stop(&d->r.receivers);
 	left = !inbox_close(d->inbox);
 	housekeeping_stop(d->housekeeping);

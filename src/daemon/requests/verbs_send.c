@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "daemon/transfers/transfer.h"
 #include "daemon/requests/verbs.h"
@@ -47,13 +46,13 @@ file_take(struct daemon *d, struct server_ticket ticket,
 	int fd = server_fd_take(d->r.server, ticket);
 
 	if (fd >= 0)
-		o->file = transfer_file_make(fd);
+		o->file = transfer_file_make(fd, d->r.closer);
 	if (o->file)
 		return 0;
 	transfer_order_clear(o);
 	if (fd < 0)
 		return usage(fault, "no descriptor came with `fd`");
-	close(fd);
+	closer_close(d->r.closer, fd);
 	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 }
 

@@ -8,6 +8,7 @@
 #include "daemon/disks/disk_set.h"
 #include "daemon/disks/catalogue_thread.h"
 #include "daemon/disks/name_lookup.h"
+#include "daemon/loop/closer.h"
 #include "daemon/loop/fds.h"
 #include "daemon/loop/server.h"
 #include "daemon/sessions/receivers.h"
@@ -49,6 +50,7 @@ struct recorder {
 	struct name_lookup *lookup; /* looks up names on disks */
 	struct session_host host;
 	struct server *server; /* control socket */
+	struct closer *closer; /* closes files that clients opened */
 	struct daemon_fds fds; /* descriptors that the loop polls */
 	int wake;	       /* eventfd */
 	bool stopping;	       /* the daemon ends */

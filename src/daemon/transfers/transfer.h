@@ -229,10 +229,10 @@ bool transfer_run_drop(struct transfer *t);
 /* ---- transfer_order.c ------------------------------------------------ */
 
 /*
- * Takes over the descriptor, to be closed with the order.  NULL without memory,
+ * Takes over the descriptor, to be closed with the order, by `closer`.  NULL without memory,
  * and the descriptor stays the caller's.
  */
-struct transfer_file *transfer_file_make(int fd);
+struct transfer_file *transfer_file_make(int fd, struct closer *closer);
 extern const struct send_ops transfer_file_ops; /* options: the file */
 
 /* ---- transfer_run.c -------------------------------------------------- */

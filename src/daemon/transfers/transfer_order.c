@@ -5,8 +5,8 @@
  *
  * A send plugin inside the core that writes plain bytes to a file.  It is no
  * loadable plugin, because the client opened the file, with its own rights, and
- * no URL may name one.  A disk that hangs
- * blocks the sender's thread only.
+ * no URL may name one.  A disk that hangs blocks the sender's thread, and the
+ * closer's, only.
  */
 #include "daemon/transfers/transfer.h"
 
@@ -24,6 +24,7 @@
 
 struct transfer_file {
 	int fd;
+	struct closer *closer;
 };
 
 struct send_state {
@@ -33,12 +34,12 @@ struct send_state {
 };
 
 struct transfer_file *
-transfer_file_make(int fd)
+transfer_file_make(int fd, struct closer *closer)
 {
 	struct transfer_file *file = malloc(sizeof *file);
 
 	if (file)
-		file->fd = fd;
+		*file = (struct transfer_file){ fd, closer };
 	return file;
 }
 
@@ -46,7 +47,7 @@ static void
 transfer_file_free(struct transfer_file *file)
 {
 	if (file)
-		close(file->fd);
+		closer_close(file->closer, file->fd);
 	free(file);
 }
 

@@ -12,6 +12,7 @@
 
 static struct scratch scratch;
 static struct server *server;
+static struct closer *closer;
 static char path[400];
 static unsigned asked;
 static struct server_ticket last;
@@ -34,10 +35,12 @@ ask(void *arg, struct server_ticket t, const char *verb, const json_t *request)
 static void
 begin(void)
 {
-	const struct server_hooks hooks = { ask, NULL };
+	struct server_hooks hooks = { .ask = ask };
 	struct fault fault = { 0 };
 
 	asked = 0;
+	ck_assert_int_eq(closer_start(&closer), 0);
+	hooks.closer = closer;
 	scratch_make(&scratch);
 	snprintf(path, sizeof path, "%s/socket", scratch.path);
 	ck_assert_msg(server_open(&server, path, &hooks, &fault) == 0, "%s",
@@ -48,6 +51,7 @@ static void
 end(void)
 {
 	server_close(server);
+	closer_stop(closer);
 	ck_assert_int_eq(access(path, F_OK), -1);
 	scratch_remove(&scratch);
 }
@@ -661,7 +665,7 @@ END_TEST
 
 START_TEST(taken)
 {
-	const struct server_hooks hooks = { ask, NULL };
+	const struct server_hooks hooks = { .ask = ask };
 	struct server *second = NULL;
 	struct fault fault = { 0 };
 	char text[300];
@@ -681,7 +685,8 @@ START_TEST(taken)
 }
 END_TEST
 
-SUITE("server", answers, garbage, long_lines, shares, lines_left_over_wake,
-      a_crowd_shares, silent_ones_lock_nobody_out, idle_ones_lock_nobody_out,
-      users_share, no_descriptors, never_reads, too_many_open,
-      gives_descriptors_once, takes_descriptors, taken)
+SUITE_THREADS("server", NULL, answers, garbage, long_lines, shares,
+	      lines_left_over_wake, a_crowd_shares, silent_ones_lock_nobody_out,
+	      idle_ones_lock_nobody_out, users_share, no_descriptors,
+	      never_reads, too_many_open, gives_descriptors_once,
+	      takes_descriptors, taken)
