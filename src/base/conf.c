@@ -23,13 +23,16 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/conf.h"
@@ -67,7 +70,7 @@ struct conf_value {
 
 /* ---- the text ------------------------------------------------------- */
 
-enum { FILE_MAX = 16 << 20 };
+enum { FILE_MAX = 16 << 20, PATIENCE_MS = 5000 };
 
 #define NAME_CHARACTERS                                                        \
 	"-_*0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -254,39 +257,60 @@ no_memory:
 			 "cannot read %s: no memory", name);
 }
 
+/* Reads some bytes; 0 at the end, -1 with errno on failure.  A pipe that nobody
+ * writes to would be waited for for ever. */
+static ssize_t
+read_some(int fd, char *to, size_t most)
+{
+	struct pollfd in = { .fd = fd, .events = POLLIN };
+	int n;
+
+	do {
+		n = poll(&in, 1, PATIENCE_MS);
+	} while (n < 0 && errno == EINTR);
+	if (!n)
+		errno = ETIMEDOUT;
+	return n > 0 ? read(fd, to, most) : -1;
+}
+
 /* Returns the whole file as one malloc'ed text; NULL with errno on failure. */
 static char *
 read_file(const char *path)
 {
-	FILE *file = fopen(path, "re");
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err;
 	char *text = NULL, *more;
-	size_t used = 0, room = 4096, got;
+	size_t used = 0, room = 0;
+	ssize_t got;
 
-	if (!file)
+	if (fd < 0)
 		return NULL;
 	do {
-		room *= 2;
-		more = room <= FILE_MAX ? realloc(text, room) : NULL;
-		if (!more) {
-			errno = room <= FILE_MAX ? ENOMEM : EFBIG;
-			goto fail;
+		if (used + 1 >= room) {
+			room = room ? 2 * room : 8192;
+			more = room <= FILE_MAX ? realloc(text, room) : NULL;
+			if (!more) {
+				errno = room <= FILE_MAX ? ENOMEM : EFBIG;
+				goto fail;
+			}
+			text = more;
 		}
-		text = more;
-		got = fread(text + used, 1, room - used - 1, file);
-		used += got;
-	} while (got && used == room - 1);
-	if (ferror(file))
-		goto fail;
+		got = read_some(fd, text + used, room - used - 1);
+		if (got < 0)
+			goto fail;
+		used += (size_t)got;
+	} while (got);
 	text[used] = '\0';
 	if (strlen(text) != used) {
 		errno = EBADMSG;
 		goto fail;
 	}
-	fclose(file);
+	close(fd);
 	return text;
 fail:
+	err = errno;
 	free(text);
-	fclose(file);
+	close(fd);
+	errno = err;
 	return NULL;
 }
 
@@ -299,6 +323,7 @@ read_fault(int err)
 	case EACCES: return "it may not be read by this user";
 	case EFBIG: return "it is over 16 MiB";
 	case EBADMSG: return "it is not text";
+	case ETIMEDOUT: return "it is a pipe that nobody writes to";
 	default: return strerror(err);
 	}
 }

@@ -47,6 +47,13 @@ wrong "$listen blocks = 3;" 'use at least 4, better 10'
 wrong "$listen blocks = 20;" \
 	'memory = 64.0 MiB is too small for stream s, which needs 1.2 GiB'
 
+# A pipe that nobody writes to is not waited for; one that is written to is
+# read.
+mkfifo "$work/pipe"
+refused "it is a pipe that nobody writes to" timeout 60 "$SPATED" -n -c "$work/pipe"
+conf_write "$(printf '\ts : { listen = [ "127.0.0.1:46227" ]; block = "1M"; };')"
+"$SPATED" -n -c <(cat "$conf") >/dev/null
+
 # What goes over TCP.
 tcp='receive = "tcp"; listen = [ "127.0.0.1:2630" ];'
 spt1="$tcp frames = \"spt1\";"

@@ -599,6 +599,7 @@ schedule_lose(struct schedule *s, const char *file, int64_t utc)
 #define LOOK	(10 * NS_SECOND)
 #define SETTLED (2 * NS_SECOND)
 #define SOON	(NS_SECOND / 4)
+#define LOST	(-NS_SECOND) /* schedule_file::missing: its scans are gone */
 #define WATCHED                                                                \
 	(IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE |            \
 	 IN_MODIFY | IN_CREATE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF)
@@ -670,9 +671,10 @@ file_fault(struct schedule *s, struct schedule_file *f,
 	char line[sizeof *fault];
 
 	fault_line(fault, line, sizeof line);
-	if (strncmp(f->error, line, sizeof f->error - 1))
-		log_line(LEVEL_ERROR, NULL, "%s%s", line,
-			 f->read ? "; its last good version goes on" : "");
+	if (!strncmp(f->error, line, sizeof f->error - 1))
+		return;
+	log_line(LEVEL_ERROR, NULL, "%s%s", line,
+		 f->read ? "; its last good version goes on" : "");
 	snprintf(f->error, sizeof f->error, "%.*s", SCHEDULE_FAULT - 1, line);
 	s->dirty = true;
 }
@@ -741,6 +743,25 @@ file_look(struct schedule *s, struct schedule_file *f, const struct stat *st,
 
 /* ---- the folder ------------------------------------------------------ */
 
+/* Says that an entry of the folder is no file; st: NULL for a link to
+ * nothing. */
+static void
+no_file(struct schedule *s, struct schedule_file *f, const struct stat *st)
+{
+	struct fault fault = { 0 };
+
+	fault_set(&fault, -EINVAL, "conf", "%s/%s is %s, and has no scans",
+		  s->folder, f->name,
+		  !st			  ? "a link to nothing"
+		  : S_ISDIR(st->st_mode)  ? "a folder"
+		  : S_ISFIFO(st->st_mode) ? "a pipe"
+					  : "no file");
+	f->no_file = true;
+	f->read = false;
+	f->inode = 0;
+	file_fault(s, f, &fault);
+}
+
 static void
 see(struct schedule *s, DIR *dir)
 {
@@ -749,32 +770,48 @@ see(struct schedule *s, DIR *dir)
 	while ((e = readdir(dir))) {
 		struct schedule_file *f;
 		struct stat st;
+		bool is;
 
-		if (!is_ours(e->d_name) ||
-		    fstatat(dirfd(dir), e->d_name, &st, 0) < 0 ||
-		    !S_ISREG(st.st_mode))
+		if (!is_ours(e->d_name))
+			continue;
+		is = fstatat(dirfd(dir), e->d_name, &st, 0) == 0;
+		/* It was removed since. */
+		if (!is && fstatat(dirfd(dir), e->d_name, &st,
+				   AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		f = schedule_file_add(s, e->d_name);
 		if (!f)
 			continue;
+		if (!is || !S_ISREG(st.st_mode)) {
+			no_file(s, f, is ? &st : NULL);
+			continue;
+		}
 		f->seen = true;
 		f->missing = 0;
 	}
 }
 
-/* Drops a file that is missing for long enough; returns the ns until then. */
+/*
+ * Drops a file that is missing for long enough; returns the ns until then.  An
+ * entry that is no file stays, with its error, and loses its scans once.
+ */
 static int64_t
 file_miss(struct schedule *s, struct schedule_file *f, struct schedule_now now,
 	  bool all)
 {
 	char name[NAME_MAX + 1];
 
+	if (f->no_file && f->missing == LOST)
+		return 0;
 	if (!f->missing)
 		f->missing = now.steady;
 	if (!all && now.steady - f->missing < NS_SECOND)
 		return NS_SECOND - (now.steady - f->missing);
 	snprintf(name, sizeof name, "%s", f->name);
-	schedule_file_drop(s, name);
+	if (f->no_file)
+		f->missing = LOST;
+	else
+		schedule_file_drop(s, name);
 	schedule_lose(s, name, now.utc);
 	return 0;
 }
@@ -863,7 +900,7 @@ schedule_folder_look(struct schedule *s, struct schedule_now now, bool all)
 			 s->folder);
 	s->no_folder = false;
 	for (unsigned i = 0; i < s->files; i++)
-		s->file[i].seen = false;
+		s->file[i].seen = s->file[i].no_file = false;
 	see(s, dir);
 	s->look_at = now.steady + files_look(s, dirfd(dir), now, all);
 	if (s->next > s->look_at)

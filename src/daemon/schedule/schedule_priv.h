@@ -31,10 +31,11 @@ struct schedule_file {
 			   * state file */
 	bool told;	  /* inotify reported that it is completely written */
 	bool seen;	  /* present in the current look at the folder */
+	bool no_file;	  /* present in it, but not a file: has no scans */
 	int64_t modified; /* steady ns of the last write to a file that is
 			   * still open; 0: none */
 	int64_t missing;  /* steady ns since when it is missing; 0: it is
-			   * there */
+			   * there; below 0: it lost its scans */
 	char error[SCHEDULE_FAULT]; /* file:line and what is wrong; empty: it
 				     * is good */
 };

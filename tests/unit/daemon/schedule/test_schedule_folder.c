@@ -76,10 +76,44 @@ START_TEST(test_not_ours)
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		made_file(m, names[i],
 			  made_entry(text, "r1", 60 * S, 30 * S, ""));
-	ck_assert_int_eq(mkdir(scratch_path(&m->scratch, "d.conf"), 0755), 0);
-	ck_assert_int_eq(mkfifo(scratch_path(&m->scratch, "f.conf"), 0644), 0);
 	made_pass(m, 30 * S);
 	ck_assert_uint_eq(schedule_scans(m->s)->n, 0);
+	made_free(m);
+}
+END_TEST
+
+/* What has the name of a file but is none has no scans, and says so. */
+START_TEST(test_no_files)
+{
+	struct made *m = made_new(true, true);
+
+	ck_assert_int_eq(mkdir(scratch_path(&m->scratch, "d.conf"), 0755), 0);
+	ck_assert_int_eq(mkfifo(scratch_path(&m->scratch, "f.conf"), 0644), 0);
+	ck_assert_int_eq(symlink("f.txt", scratch_path(&m->scratch, "l.conf")),
+			 0);
+	made_file(m, "f.txt", made_entry(text, "r1", 600 * S, 30 * S, ""));
+	made_pass(m, 30 * S);
+	files_say(m, "d.conf", "d.conf is a folder, and has no scans", 0);
+	files_say(m, "f.conf", "f.conf is a pipe, and has no scans", 0);
+	files_say(m, "l.conf", NULL, 1);
+	/* A link to nothing is as good as removed, but says so. */
+	made_unlink(m, "f.txt");
+	made_pass(m, 30 * S);
+	files_say(m, "l.conf", "l.conf is a link to nothing", 0);
+	ck_assert_uint_eq(schedule_scans(m->s)->n, 0);
+	made_pass(m, 30 * S);
+	files_say(m, "l.conf", "l.conf is a link to nothing", 0);
+	made_file(m, "f.txt", made_entry(text, "r1", 600 * S, 30 * S, ""));
+	made_unlink(m, "f.conf");
+	made_pass(m, 30 * S);
+	files_say(m, "l.conf", NULL, 1);
+	made_unlink(m, "l.conf");
+	ck_assert_int_eq(rmdir(scratch_path(&m->scratch, "d.conf")), 0);
+	made_pass(m, 30 * S);
+	ck_assert_uint_eq(schedule_scans(m->s)->n, 0);
+	json_t *all = schedule_json(m->s, true, m->now.utc);
+	ck_assert_uint_eq(json_array_size(json_object_get(all, "files")), 0);
+	json_decref(all);
 	made_free(m);
 }
 END_TEST
@@ -480,7 +514,7 @@ START_TEST(many_are_changed)
 END_TEST
 
 SUITE_THREADS("schedule_folder", NULL, many_are_changed, test_may_be_read,
-	      test_comes_and_goes, test_not_ours, test_last_good,
+	      test_comes_and_goes, test_not_ours, test_no_files, test_last_good,
 	      test_half_written, test_edited_while_it_runs,
 	      test_removed_while_it_runs, test_removed_for_a_moment,
 	      test_removed_twice, test_settled, test_moved, test_add_text,
