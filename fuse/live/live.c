@@ -27,7 +27,7 @@
  * One thread talks to the daemon.  It may wait for an answer for any time: no
  * other thread waits for it, and it holds no lock meanwhile.  Each name is
  * asked for every ASK while it is read, which keeps the daemon's side alive
- * (MAPPING_PATIENCE in daemon/sessions/mapping.h), and at once when a reader
+ * (LIVE_TAP_PATIENCE in daemon/sessions/live_tap.h), and at once when a reader
  * misses a block.  A name that no reader wanted for FORGET is forgotten;
  * without names there is no connection.
  *

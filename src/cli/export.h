@@ -71,7 +71,7 @@ void export_tell(const struct exporter *e, json_t *line);
 
 /*
  * Exports a cube: files of several channels by time in the folder e->file, each
- * with a map of what is there.
+ * with a list of what is there.
  */
 int export_cube(struct exporter *e, struct fault *fault);
 

@@ -12,8 +12,8 @@
  * --times-per-file.  A span that is not the first (see store/read/cube.h) has
  * its number in the name, as <name>_r1_t0002-....
  *
- * Missing items are holes in the file and read as zeros; the map tells them
- * from zeros that were sent.  The map is written while the file is written;
+ * Missing items are holes in the file and read as zeros; the presence file
+ * tells them from zeros that were sent.  It is written while the file is written;
  * memory holds one number for each channel, however long the recording is.
  */
 #include <errno.h>
@@ -30,10 +30,10 @@
 #include "store/disk/file.h"
 #include "store/read/cube.h"
 
-/* ---- the presence map ---------------------------------------------- */
+/* ---- presence --------------------------------------------------------- */
 
 /*
- * A presence map tells which items of an exported cube file are data.  It is
+ * The presence file tells which items of an exported cube file are data.  It is
  * one JSON object:
  *
  *   {"missing":[
@@ -47,7 +47,7 @@
  * lengths within the item; "unknown" means that something is missing and it is
  * not known what.  Items that are not listed are complete.
  */
-struct export_map {
+struct presence {
 	unsigned first, channels;
 	uint64_t item_bytes;
 
@@ -64,9 +64,9 @@ struct export_map {
 
 #define NONE UINT64_MAX
 
-/* Closes an unfinished map and frees its memory. */
+/* Closes an unfinished presence file and frees its memory. */
 static void
-map_drop(struct export_map *m)
+presence_drop(struct presence *m)
 {
 	if (m->to)
 		fclose(m->to);
@@ -76,11 +76,11 @@ map_drop(struct export_map *m)
 }
 
 /*
- * Begins a map; the fields down to item_bytes must be set.  The descriptor
- * stays the caller's.  Returns 0 or -ENOMEM.
+ * Begins a presence file; the fields down to item_bytes must be set.  The
+ * descriptor stays the caller's.  Returns 0 or -ENOMEM.
  */
 static int
-map_begin(struct export_map *m, int fd)
+presence_begin(struct presence *m, int fd)
 {
 	int own = dup(fd);
 
@@ -89,7 +89,7 @@ map_begin(struct export_map *m, int fd)
 	if (!m->to && own >= 0)
 		close(own);
 	if (!m->to || !m->since) {
-		map_drop(m);
+		presence_drop(m);
 		return -ENOMEM;
 	}
 	for (unsigned c = 0; c < m->channels; c++)
@@ -101,7 +101,7 @@ map_begin(struct export_map *m, int fd)
 }
 
 static void
-entry(struct export_map *m, unsigned channel, uint64_t first, uint64_t last)
+entry(struct presence *m, unsigned channel, uint64_t first, uint64_t last)
 {
 	fprintf(m->to, "%s{\"channel\":%u,\"times\":[%" PRIu64 ",%" PRIu64 "]",
 		m->between, channel, first, last);
@@ -110,7 +110,7 @@ entry(struct export_map *m, unsigned channel, uint64_t first, uint64_t last)
 
 /* Writes the stretch of absent items that ended before `time`. */
 static void
-present(struct export_map *m, unsigned channel, uint64_t time)
+present(struct presence *m, unsigned channel, uint64_t time)
 {
 	uint64_t *since = &m->since[channel - m->first];
 
@@ -122,11 +122,11 @@ present(struct export_map *m, unsigned channel, uint64_t time)
 }
 
 /*
- * Notes an absent item. map_absent() and map_item() are called once for each
- * item, for each channel in order of time.
+ * Notes an absent item. presence_absent() and presence_item() are called once
+ * for each item, for each channel in order of time.
  */
 static void
-map_absent(struct export_map *m, unsigned channel, uint64_t time)
+presence_absent(struct presence *m, unsigned channel, uint64_t time)
 {
 	uint64_t *since = &m->since[channel - m->first];
 
@@ -140,7 +140,7 @@ map_absent(struct export_map *m, unsigned channel, uint64_t time)
  * more.
  */
 static void
-ranges(struct export_map *m, const struct cube_item *item, uint64_t lacking)
+ranges(struct presence *m, const struct cube_item *item, uint64_t lacking)
 {
 	uint64_t there = m->item_bytes - lacking;
 	const char *between = "";
@@ -161,8 +161,8 @@ ranges(struct export_map *m, const struct cube_item *item, uint64_t lacking)
 
 /* Notes an item that is there; `lacking` bytes at its end could not be read. */
 static void
-map_item(struct export_map *m, unsigned channel, uint64_t time,
-	 const struct cube_item *item, uint64_t lacking)
+presence_item(struct presence *m, unsigned channel, uint64_t time,
+	      const struct cube_item *item, uint64_t lacking)
 {
 	present(m, channel, time);
 	if (item->state == CUBE_WHOLE && !lacking) {
@@ -179,11 +179,11 @@ map_item(struct export_map *m, unsigned channel, uint64_t time,
 }
 
 /*
- * Ends the map, with `last` as its last time.  Adds the keys of `head`, and
- * takes it over.  Returns 0 or -errno.
+ * Ends the presence file, with `last` as its last time.  Adds the keys of
+ * `head`, and takes it over.  Returns 0 or -errno.
  */
 static int
-map_end(struct export_map *m, uint64_t last, json_t *head)
+presence_end(struct presence *m, uint64_t last, json_t *head)
 {
 	char *text;
 	int err = 0;
@@ -193,7 +193,7 @@ map_end(struct export_map *m, uint64_t last, json_t *head)
 	text = json_dumps(head, JSON_COMPACT);
 	json_decref(head);
 	if (!text) {
-		map_drop(m);
+		presence_drop(m);
 		return -ENOMEM;
 	}
 	fprintf(m->to, "],\n %s\n", text + 1); /* without the opening brace */
@@ -203,20 +203,20 @@ map_end(struct export_map *m, uint64_t last, json_t *head)
 	if (fclose(m->to) != 0 && !err)
 		err = -errno;
 	m->to = NULL;
-	map_drop(m);
+	presence_drop(m);
 	return err;
 }
 
-/* One file and its map. */
+/* One file and its presence file. */
 struct cube_file {
 	struct exporter *e;
 	struct cube *cube;
 	size_t span;
 	uint64_t t0, t1; /* first and last time, both included */
 	unsigned c0, c1;
-	char path[EXPORT_PATH], map_path[EXPORT_PATH];
-	struct export_file file, map_file;
-	struct export_map map;
+	char path[EXPORT_PATH], presence_path[EXPORT_PATH];
+	struct export_file file, presence_file;
+	struct presence presence;
 	uint64_t filled;
 	char *piece; /* PIECE bytes: a part of an item */
 };
@@ -278,16 +278,16 @@ part_item(struct cube_file *p, unsigned c, uint64_t time, struct fault *fault)
 	if (err)
 		return fault_set(fault, err, "no-memory", "no memory");
 	if (item.state == CUBE_ABSENT) {
-		map_absent(&p->map, c, time);
+		presence_absent(&p->presence, c, time);
 		return 0;
 	}
 	recording_select(p->e->rec, c);
 	err = copy_item(p, item.offset, place * item_bytes(p), &lacking, fault);
 	p->filled += lacking;
 	if (lacking >= item_bytes(p))
-		map_absent(&p->map, c, time);
+		presence_absent(&p->presence, c, time);
 	else
-		map_item(&p->map, c, time, &item, lacking);
+		presence_item(&p->presence, c, time, &item, lacking);
 	return err;
 }
 
@@ -317,8 +317,8 @@ part_name(struct cube_file *p, uint64_t last_time)
 		     p->c0, cw, p->c1);
 	if (n >= (int)(sizeof p->path - sizeof ".presence.json"))
 		return -ENAMETOOLONG;
-	snprintf(p->map_path, sizeof p->map_path, "%.*s.presence.json", n - 4,
-		 p->path);
+	snprintf(p->presence_path, sizeof p->presence_path,
+		 "%.*s.presence.json", n - 4, p->path);
 	return 0;
 }
 
@@ -330,35 +330,35 @@ part_open(struct cube_file *p, struct fault *fault)
 
 	if (err)
 		return err;
-	err = export_open(&p->map_file, p->map_path, force, fault);
+	err = export_open(&p->presence_file, p->presence_path, force, fault);
 	if (err) {
 		export_drop(&p->file);
 		return err;
 	}
-	p->map = (struct export_map){ .first = p->c0,
-				      .channels = p->c1 - p->c0 + 1,
-				      .item_bytes = item_bytes(p) };
-	err = map_begin(&p->map, p->map_file.fd);
+	p->presence = (struct presence){ .first = p->c0,
+					 .channels = p->c1 - p->c0 + 1,
+					 .item_bytes = item_bytes(p) };
+	err = presence_begin(&p->presence, p->presence_file.fd);
 	if (!err)
 		return 0;
 	export_drop(&p->file);
-	export_drop(&p->map_file);
+	export_drop(&p->presence_file);
 	return fault_set(fault, err, "no-memory", "no memory");
 }
 
-/* Returns the facts that both the map and the --json line have. */
+/* Returns the facts that both the presence file and the --json line have. */
 static json_t *
 part_json(const struct cube_file *p)
 {
 	return json_pack(
 	    "{s:[I,I] s:[i,i] s:I s:I s:I}", "times", (json_int_t)p->t0,
 	    (json_int_t)p->t1, "channels", (int)p->c0, (int)p->c1, "whole",
-	    (json_int_t)p->map.whole, "part", (json_int_t)p->map.part, "absent",
-	    (json_int_t)p->map.absent);
+	    (json_int_t)p->presence.whole, "part", (json_int_t)p->presence.part,
+	    "absent", (json_int_t)p->presence.absent);
 }
 
 static json_t *
-map_json(const struct cube_file *p)
+presence_json(const struct cube_file *p)
 {
 	json_t *head = part_json(p);
 
@@ -374,17 +374,17 @@ static int
 part_close(struct cube_file *p, struct fault *fault)
 {
 	uint64_t items = (p->t1 - p->t0 + 1) * (p->c1 - p->c0 + 1);
-	int err = map_end(&p->map, p->t1, map_json(p));
+	int err = presence_end(&p->presence, p->t1, presence_json(p));
 
 	if (err)
-		return export_fault(p->map_path, err, fault);
+		return export_fault(p->presence_path, err, fault);
 	if (ftruncate(p->file.fd, (off_t)(items * item_bytes(p))) < 0)
 		return export_fault(p->path, -errno, fault);
 	p->e->bytes += items * item_bytes(p);
 	p->e->filled += p->filled;
 	p->e->files++;
 	err = export_close(&p->file, fault);
-	return err ? err : export_close(&p->map_file, fault);
+	return err ? err : export_close(&p->presence_file, fault);
 }
 
 static void
@@ -394,7 +394,7 @@ part_tell(const struct cube_file *p)
 	uint64_t items = (p->t1 - p->t0 + 1) * (p->c1 - p->c0 + 1);
 
 	json_object_set_new(line, "file", text_json(p->path));
-	json_object_set_new(line, "presence", text_json(p->map_path));
+	json_object_set_new(line, "presence", text_json(p->presence_path));
 	json_object_set_new(line, "bytes",
 			    json_integer((json_int_t)(items * item_bytes(p))));
 	json_object_set_new(line, "filled",
@@ -419,9 +419,9 @@ part_write(struct cube_file *p, struct fault *fault)
 		part_tell(p);
 		return 0;
 	}
-	map_drop(&p->map);
+	presence_drop(&p->presence);
 	export_drop(&p->file);
-	export_drop(&p->map_file);
+	export_drop(&p->presence_file);
 	return err;
 }
 

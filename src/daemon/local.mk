@@ -17,7 +17,7 @@ libdaemon_a_SOURCES = \
 	%D%/disks/housekeeping.c %D%/disks/housekeeping.h \
 	%D%/disks/name_lookup.c %D%/disks/name_lookup.h \
 	%D%/sessions/kernel.c %D%/sessions/kernel.h \
-	%D%/sessions/mapping.c %D%/sessions/mapping.h \
+	%D%/sessions/live_tap.c %D%/sessions/live_tap.h \
 	%D%/sessions/order.c %D%/sessions/order.h \
 	%D%/sessions/probe.c %D%/sessions/probe.h \
 	%D%/sessions/receivers.c %D%/sessions/receivers.h \

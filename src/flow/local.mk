@@ -5,7 +5,7 @@ libflow_a_SOURCES = \
 	%D%/memory/block_record.c %D%/memory/block_record.h \
 	%D%/memory/checksums.c %D%/memory/checksums.h \
 	%D%/memory/heartbeat.h \
-	%D%/memory/map.c %D%/memory/map.h \
+	%D%/memory/shm_page.c %D%/memory/shm_page.h \
 	%D%/memory/memfile.c %D%/memory/memfile.h \
 	%D%/memory/tap.c %D%/memory/tap.h \
 	%D%/place/counts.h \

@@ -70,7 +70,7 @@
 #include "daemon/schedule/schedule_host.h"
 #include "daemon/sessions/report.h"
 #include "flow/memory/arena.h"
-#include "flow/memory/map.h"
+#include "flow/memory/shm_page.h"
 #include "flow/write/disk_recording.h"
 
 /* Adds the ended recording to the catalogue with the counts of the session; the
@@ -103,7 +103,7 @@ session_end(struct daemon *d, struct session *s)
 		json_array_remove(d->r.ended, 0);
 	memcpy(group, s->group, sizeof group);
 	schedule_host_ended(&d->host, s);
-	mapping_end(&d->r, s->id);
+	live_tap_end(&d->r, s->id);
 	if (!s->cancelled)
 		catalogue_ended(d, s);
 	session_free(s);
@@ -180,7 +180,7 @@ daemon_run(struct daemon *d)
 		sessions_step(d, now);
 		transfers_step(&d->transfers, now);
 		inbox_step(d->inbox, now);
-		mappings_step(&d->r, now);
+		live_taps_step(&d->r, now);
 		disk_set_tidy(&d->r.disks,
 			      d->r.sessions != NULL || inbox_busy(d->inbox));
 		disk_set_step(&d->r.disks, now);
@@ -445,7 +445,7 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 	if (!err)
 		err = memory_make(d, fault);
 	if (!err)
-		mappings_open(&d->r);
+		live_taps_open(&d->r);
 	if (!err)
 		err = threads_start(d, fault);
 	if (!err)
@@ -472,7 +472,7 @@ daemon_finish(struct daemon *d)
 	schedule_host_close(&d->host);
 	probes_step(&d->r, NULL);
 	server_close(d->r.server);
-	mappings_close(&d->r);
+	live_taps_close(&d->r);
 	while ((w = d->waiters)) {
 		d->waiters = w->next;
 		free(w);
@@ -495,7 +495,7 @@ daemon_finish(struct daemon *d)
 	if (!disk_set_stop(&d->r.disks) || !sent || left)
 		return false;
 	queue_free(d->r.queue);
-	map_free(d->r.mappings.map);
+	shm_page_free(d->r.live_taps.page);
 	arena_free(d->r.arena);
 	setup_unload(&d->r.setup);
 	json_decref(d->r.ended);

@@ -34,10 +34,10 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "daemon/requests/daemon.h"
-#include "daemon/sessions/mapping.h"
+#include "daemon/sessions/live_tap.h"
 #include "daemon/sessions/order.h"
 #include "daemon/sessions/report.h"
-#include "flow/memory/map.h"
+#include "flow/memory/shm_page.h"
 #include "flow/output/output.h"
 #include "flow/memory/arena.h"
 
@@ -153,22 +153,22 @@ enum { LOST_MOST = 1024 };
 
 /* Finds the session or the incoming copy of that name. */
 static bool
-of_name(struct daemon *d, const char *name, struct mapping_of *of)
+of_name(struct daemon *d, const char *name, struct live_tap_of *of)
 {
 	for (const struct session *s = d->r.sessions; s; s = s->next) {
 		if (strcmp(s->name, name) != 0 || s->state == SESSION_ARMED ||
 		    s->state == SESSION_ENDED || s->cancelled)
 			continue;
-		*of = (struct mapping_of){ .id = s->id,
-					   .output = s->output,
-					   .pool = s->input->pool };
+		*of = (struct live_tap_of){ .id = s->id,
+					    .output = s->output,
+					    .pool = s->input->pool };
 		return true;
 	}
 	return inbox_find(d->inbox, name, of);
 }
 
 static json_t *
-facts(const struct mapping_of *of, uint64_t from)
+facts(const struct live_tap_of *of, uint64_t from)
 {
 	struct output *o = of->output;
 	struct output_stretch lost[LOST_MOST];
@@ -190,23 +190,24 @@ facts(const struct mapping_of *of, uint64_t from)
 
 static void
 answer(struct daemon *d, struct server_ticket ticket,
-       const struct mapping_of *of, json_t *result)
+       const struct live_tap_of *of, json_t *result)
 {
-	const struct map *map = d->r.mappings.map;
+	const struct shm_page *page = d->r.live_taps.page;
 	int fd[2] = { -1, -1 };
 	uint64_t bytes;
 
 	json_object_set_new(result, "recording", json_integer(of->id));
-	if (map) {
+	if (page) {
 		arena_memory(d->r.arena, &bytes);
 		fd[0] = arena_fd(d->r.arena);
-		fd[1] = map_fd(map);
+		fd[1] = shm_page_fd(page);
 		json_object_set_new(result, "arena_bytes",
 				    json_integer((json_int_t)bytes));
-		json_object_set_new(result, "page_bytes",
-				    json_integer((json_int_t)map_bytes(map)));
+		json_object_set_new(
+		    result, "page_bytes",
+		    json_integer((json_int_t)shm_page_bytes(page)));
 	}
-	server_answer_fds(d->r.server, ticket, result, fd, map ? 2 : 0);
+	server_answer_fds(d->r.server, ticket, result, fd, page ? 2 : 0);
 }
 
 /* verbs.c */
@@ -216,7 +217,7 @@ verb_map(struct daemon *d, struct server_ticket ticket, const json_t *request,
 {
 	const char *name = json_string_value(json_object_get(request, "name"));
 	const json_t *from = json_object_get(request, "from");
-	struct mapping_of of;
+	struct live_tap_of of;
 	int err;
 
 	if (!name || (from && !json_is_integer(from)) ||
@@ -227,7 +228,7 @@ verb_map(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	if (!of_name(d, name, &of))
 		return fault_set(fault, -ENOENT, "not-found",
 				 "'%.80s' is not being recorded", name);
-	err = mapping_ask(&d->r, &of, ticket, clock_steady());
+	err = live_tap_ask(&d->r, &of, ticket, clock_steady());
 	if (err)
 		return fault_set(fault, err, "no-memory",
 				 "cannot follow '%.80s': %s", name,

@@ -12,7 +12,7 @@
 #include "daemon/loop/fds.h"
 #include "daemon/loop/server.h"
 #include "daemon/sessions/receivers.h"
-#include "daemon/sessions/mapping.h"
+#include "daemon/sessions/live_tap.h"
 #include "daemon/sessions/probe.h"
 #include "daemon/sessions/session.h"
 
@@ -59,7 +59,7 @@ struct recorder {
 	unsigned last_id;
 	json_t *ended; /* `info` of ended recordings, oldest first */
 	struct probe *probes;
-	struct mappings mappings;
+	struct live_taps live_taps;
 };
 
 /* Removes recordings of this name from recorder::ended, because a new recording

@@ -966,7 +966,7 @@ copies_free(struct inbox *in)
 	pthread_mutex_unlock(&in->lock);
 	while ((c = ended)) {
 		ended = c->next;
-		mapping_end(in->r, c->id);
+		live_tap_end(in->r, c->id);
 		over(in, c);
 		copy_in_free(c);
 	}
@@ -993,7 +993,7 @@ inbox_step(struct inbox *in, int64_t now)
 }
 
 bool
-inbox_find(struct inbox *in, const char *name, struct mapping_of *of)
+inbox_find(struct inbox *in, const char *name, struct live_tap_of *of)
 {
 	struct copy_in *c;
 	bool comes = false;
@@ -1010,10 +1010,10 @@ inbox_find(struct inbox *in, const char *name, struct mapping_of *of)
 		comes = state == COPY_IN_TAKING || state == COPY_IN_CLOSING;
 	}
 	if (comes)
-		*of = (struct mapping_of){ .id = c->id,
-					   .output = c->output,
-					   .pool = c->pool,
-					   .copied = true };
+		*of = (struct live_tap_of){ .id = c->id,
+					    .output = c->output,
+					    .pool = c->pool,
+					    .copied = true };
 	return comes;
 }
 

@@ -45,11 +45,11 @@ bool inbox_has(const struct inbox *inbox, const char *name);
 
 /*
  * Finds the copy of that name whose blocks come in, for daemon/sessions'
- * mapping (shared memory for mounts); valid until mapping_end().  False: there
- * is none.
+ * live tap (shared memory for mounts); valid until live_tap_end().  False:
+ * there is none.
  */
-struct mapping_of;
-bool inbox_find(struct inbox *inbox, const char *name, struct mapping_of *of);
+struct live_tap_of;
+bool inbox_find(struct inbox *inbox, const char *name, struct live_tap_of *of);
 
 /*
  * Ends the copy of that name or number, as interrupted.  0, or -ENOENT: there

@@ -9,7 +9,7 @@
  * of them, else anonymous memory with transparent huge pages requested.  Small
  * pages would cost a TLB miss for about every second packet.
  *
- * Only a memfd can be shared with live readers (map.h).  The kernel backs a
+ * Only a memfd can be shared with live readers (shm_page.h).  The kernel backs a
  * memfd without reserved pages mostly with small pages, since few systems allow
  * transparent ones there (shmem_enabled); so sharing has to be requested.
  * *Measured* over loopback at 2 Gb/s: 0.33 CPU s/GB in anonymous memory, 0.38

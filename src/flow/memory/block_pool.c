@@ -28,7 +28,7 @@
 #include <string.h>
 
 #include "flow/memory/arena.h"
-#include "flow/memory/map.h"
+#include "flow/memory/shm_page.h"
 #include "flow/memory/tap.h"
 
 enum { PAGE = 4096 };
@@ -341,7 +341,7 @@ block_pool_take(struct block_pool *p, unsigned sub)
 	if (!b)
 		return NULL;
 	/* Release fence: a live reader that sees anything written from here on
-	 * also sees the odd generation that map_hide stored (map.c). */
+	 * also sees the odd generation that shm_page_hide stored (shm_page.c). */
 	atomic_thread_fence(memory_order_release);
 	memset(b->present, 0, (b->slots + 63) / 64 * sizeof *b->present);
 	memset(b->sum, 0, p->quanta * sizeof *b->sum);
@@ -373,7 +373,7 @@ block_free(struct block *b)
 	struct block_pool *p = b->pool;
 	bool last;
 
-	map_hide(b);
+	shm_page_hide(b);
 	free(b->brought);
 	b->brought = NULL;
 	b->state = BLOCK_FREE;

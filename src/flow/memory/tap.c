@@ -54,7 +54,7 @@
 
 #include "flow/memory/block_pool.h"
 #include "flow/memory/block_record.h"
-#include "flow/memory/map.h"
+#include "flow/memory/shm_page.h"
 
 struct lent_slot {
 	struct block *b; /* the one hold for all taps on it; NULL: empty slot */
@@ -87,14 +87,15 @@ struct tap {
 	struct tap *peer; /* output::taps */
 
 	/* guarded by lent_blocks::lock */
-	struct tap *next;   /* lent_blocks::taps */
-	uint64_t from;	    /* blocks with lower numbers are not wanted */
-	uint64_t end;	    /* see tap_facts */
-	unsigned reads;	    /* sum of read[] */
-	uint64_t revoked;   /* wanted blocks that were taken back */
-	uint64_t skipped;   /* wanted blocks that were not kept */
-	struct map *map;    /* shows its blocks to live readers; NULL: none */
-	uint64_t shown_as;  /* the recording's ID in that map */
+	struct tap *next; /* lent_blocks::taps */
+	uint64_t from;	  /* blocks with lower numbers are not wanted */
+	uint64_t end;	  /* see tap_facts */
+	unsigned reads;	  /* sum of read[] */
+	uint64_t revoked; /* wanted blocks that were taken back */
+	uint64_t skipped; /* wanted blocks that were not kept */
+	struct shm_page
+	    *page;	    /* shows its blocks to live readers; NULL: none */
+	uint64_t shown_as;  /* the recording's ID in that page */
 	atomic_uint wanted; /* reads of revoked slots; written under the lock */
 	uint16_t read[];    /* per slot of the lent: takes not yet put */
 };
@@ -296,7 +297,7 @@ lent_show(const struct tap *t, struct block *b)
 	if (b->shown)
 		return;
 	r = block_record(t->of.format, t->of.shape, b);
-	map_show(t->map, t->shown_as, b, &r);
+	shm_page_show(t->page, t->shown_as, b, &r);
 }
 
 /* Shows the block to live readers, also where there is no room for it: the
@@ -305,7 +306,7 @@ static void
 show(const struct lent_blocks *s, struct block *b)
 {
 	for (const struct tap *t = s->taps; t; t = t->next) {
-		if (t->map && is_wanted(t, b))
+		if (t->page && is_wanted(t, b))
 			lent_show(t, b);
 	}
 }
@@ -487,12 +488,12 @@ tap_pass(struct tap *t, uint64_t number)
 }
 
 void
-tap_show(struct tap *t, struct map *map, uint64_t recording)
+tap_show(struct tap *t, struct shm_page *page, uint64_t recording)
 {
 	struct lent_blocks *s = t->lent;
 
 	pthread_mutex_lock(&s->lock);
-	t->map = map;
+	t->page = page;
 	t->shown_as = recording;
 	for (unsigned i = 0; i < s->most; i++) {
 		if (s->slot[i].b && s->slot[i].b->session == t->of.session)

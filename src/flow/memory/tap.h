@@ -9,7 +9,7 @@
 #include "contract/format.h"
 
 /*
- * A tap gives one reader (a sending session, or the map for live readers) the
+ * A tap gives one reader (a sending session, or the page for live readers) the
  * blocks of a recording that is being made, while they are in memory anyway.  A
  * block is HELD for it when it is sealed, until the reader passes its number or
  * the recorder wants the block back:
@@ -63,10 +63,10 @@ bool tap_put(struct tap *t, struct block *b);
  * are. */
 void tap_pass(struct tap *t, uint64_t number);
 
-/* Shows blocks that the tap has or gets to live readers, through this map;
+/* Shows blocks that the tap has or gets to live readers, through this page;
  * `recording` is the ID by which they know the recording. */
-struct map;
-void tap_show(struct tap *t, struct map *map, uint64_t recording);
+struct shm_page;
+void tap_show(struct tap *t, struct shm_page *page, uint64_t recording);
 
 /* True if a block that is being read is wanted back: put it within a
  * millisecond or so. */

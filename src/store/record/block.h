@@ -97,8 +97,8 @@ struct block {
 	atomic_uint holders;	 /* decremented with acq_rel: the thread that
 				  * takes it to zero sees that all other
 				  * holders have finished reading */
-	struct shm_entry *shown; /* the block's entry in the map that other
-				  * processes read (flow/memory/map.h); NULL:
+	struct shm_entry *shown; /* the block's entry in the page that other
+				  * processes read (flow/memory/shm_page.h); NULL:
 				  * not shown to them */
 	struct block_pool *pool;
 	uint16_t taker;	    /* private to the pool: the substream that the

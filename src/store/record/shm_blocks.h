@@ -10,7 +10,7 @@
 #include "store/record/index.h"
 
 /*
- * The map page is shared memory in which spated publishes which blocks of its
+ * The page is shared memory in which spated publishes which blocks of its
  * memory (the arena) hold which parts of which recordings right now, for
  * programs that read a recording while it is made (verb `map` of the control
  * socket).  Readers map page and arena read-only.  Neither side ever waits for
@@ -71,7 +71,7 @@ struct shm_block {
 uint32_t shm_blocks_first(const struct shm_blocks *p, uint64_t recording,
 			  uint64_t number);
 
-/* True if a mapped page is a map page of this version that fits into
+/* True if a mapped page is a page of this version that fits into
  * page_bytes, and its arena into arena_bytes. */
 bool shm_blocks_good(const struct shm_blocks *p, uint64_t page_bytes,
 		     uint64_t arena_bytes);

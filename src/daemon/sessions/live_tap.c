@@ -9,7 +9,7 @@
  * one a second, however often clients ask, and none while the recording is
  * short of memory and its disks are busy enough.
  */
-#include "daemon/sessions/mapping.h"
+#include "daemon/sessions/live_tap.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,34 +18,34 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/sessions/recorder.h"
-#include "flow/memory/map.h"
+#include "flow/memory/shm_page.h"
 #include "flow/memory/tap.h"
 #include "flow/memory/arena.h"
 
-/* A client connection that asked for the mapping. */
+/* A client connection that asked for the live tap. */
 struct user {
 	uint64_t client;
 	int64_t until;	   /* ns, steady */
-	struct user *next; /* mapping::users */
+	struct user *next; /* live_tap::users */
 };
 
-struct mapping {
+struct live_tap {
 	unsigned id;
 	struct output *output; /* held */
 	struct tap *tap;       /* NULL: memory cannot be shared */
 	int64_t hurried;       /* ns, steady: last output_hurry */
 	struct user *users;
-	struct mapping *next; /* mappings::list */
+	struct live_tap *next; /* live_taps::list */
 };
 
 void
-mappings_open(struct recorder *r)
+live_taps_open(struct recorder *r)
 {
 	uint64_t bytes;
 	const void *arena = arena_memory(r->arena, &bytes);
 	int err = arena_fd(r->arena) < 0
 		      ? 0
-		      : map_make(&r->mappings.map, arena, bytes);
+		      : shm_page_make(&r->live_taps.page, arena, bytes);
 
 	if (err)
 		log_line(LEVEL_WARN, NULL,
@@ -54,7 +54,7 @@ mappings_open(struct recorder *r)
 }
 
 static void
-users_free(struct mapping *m)
+users_free(struct live_tap *m)
 {
 	struct user *u;
 
@@ -66,9 +66,9 @@ users_free(struct mapping *m)
 
 /* Removes *at from the list and frees it. */
 static void
-mapping_free(struct mapping **at)
+live_tap_free(struct live_tap **at)
 {
-	struct mapping *m = *at;
+	struct live_tap *m = *at;
 
 	*at = m->next;
 	users_free(m);
@@ -77,10 +77,10 @@ mapping_free(struct mapping **at)
 	free(m);
 }
 
-static struct mapping **
+static struct live_tap **
 find(struct recorder *r, unsigned id)
 {
-	struct mapping **at = &r->mappings.list;
+	struct live_tap **at = &r->live_taps.list;
 
 	while (*at && (*at)->id != id)
 		at = &(*at)->next;
@@ -88,25 +88,25 @@ find(struct recorder *r, unsigned id)
 }
 
 void
-mapping_end(struct recorder *r, unsigned id)
+live_tap_end(struct recorder *r, unsigned id)
 {
-	struct mapping **at = find(r, id);
+	struct live_tap **at = find(r, id);
 
 	if (*at)
-		mapping_free(at);
+		live_tap_free(at);
 }
 
-/* Keeps the map: daemon_finish frees it when every block is back in its
+/* Keeps the page: daemon_finish frees it when every block is back in its
  * arena. */
 void
-mappings_close(struct recorder *r)
+live_taps_close(struct recorder *r)
 {
-	while (r->mappings.list)
-		mapping_free(&r->mappings.list);
+	while (r->live_taps.list)
+		live_tap_free(&r->live_taps.list);
 }
 
 static void
-users_step(struct recorder *r, struct mapping *m, int64_t now)
+users_step(struct recorder *r, struct live_tap *m, int64_t now)
 {
 	struct user **at = &m->users, *u;
 
@@ -123,49 +123,49 @@ users_step(struct recorder *r, struct mapping *m, int64_t now)
 }
 
 void
-mappings_step(struct recorder *r, int64_t now)
+live_taps_step(struct recorder *r, int64_t now)
 {
-	struct mapping **at = &r->mappings.list;
+	struct live_tap **at = &r->live_taps.list;
 
-	if (now - r->mappings.stepped < NS_SECOND)
+	if (now - r->live_taps.stepped < NS_SECOND)
 		return;
-	r->mappings.stepped = now;
+	r->live_taps.stepped = now;
 	while (*at) {
 		users_step(r, *at, now);
 		if ((*at)->users)
 			at = &(*at)->next;
 		else
-			mapping_free(at);
+			live_tap_free(at);
 	}
 }
 
-/* Makes a mapping and adds it to the list.  Returns 0 or -errno. */
+/* Makes a live tap and adds it to the list.  Returns 0 or -errno. */
 static int
-mapping_make(struct recorder *r, const struct mapping_of *of)
+live_tap_make(struct recorder *r, const struct live_tap_of *of)
 {
-	struct mapping *m = calloc(1, sizeof *m);
+	struct live_tap *m = calloc(1, sizeof *m);
 	int err = 0;
 
 	if (!m)
 		return -ENOMEM;
-	if (r->mappings.map)
+	if (r->live_taps.page)
 		err = output_tap_open(of->output, of->pool, &m->tap);
 	if (err) {
 		free(m);
 		return err;
 	}
 	if (m->tap)
-		tap_show(m->tap, r->mappings.map, of->id);
+		tap_show(m->tap, r->live_taps.page, of->id);
 	m->id = of->id;
 	m->output = of->output;
 	output_hold(m->output);
-	m->next = r->mappings.list;
-	r->mappings.list = m;
+	m->next = r->live_taps.list;
+	r->live_taps.list = m;
 	return 0;
 }
 
 static int
-user_add(struct mapping *m, uint64_t client, int64_t until)
+user_add(struct live_tap *m, uint64_t client, int64_t until)
 {
 	struct user *u = m->users;
 
@@ -184,7 +184,7 @@ user_add(struct mapping *m, uint64_t client, int64_t until)
 }
 
 static void
-hurry(struct mapping *m, const struct block_pool *pool, int64_t now)
+hurry(struct live_tap *m, const struct block_pool *pool, int64_t now)
 {
 	if (now - m->hurried < NS_SECOND || !block_pool_plenty(pool))
 		return;
@@ -193,16 +193,16 @@ hurry(struct mapping *m, const struct block_pool *pool, int64_t now)
 }
 
 int
-mapping_ask(struct recorder *r, const struct mapping_of *of,
-	    struct server_ticket ticket, int64_t now)
+live_tap_ask(struct recorder *r, const struct live_tap_of *of,
+	     struct server_ticket ticket, int64_t now)
 {
-	struct mapping **at = find(r, of->id);
-	int err = *at ? 0 : mapping_make(r, of);
+	struct live_tap **at = find(r, of->id);
+	int err = *at ? 0 : live_tap_make(r, of);
 
 	if (err)
 		return err;
 	at = find(r, of->id);
-	err = user_add(*at, ticket.client, now + MAPPING_PATIENCE);
+	err = user_add(*at, ticket.client, now + LIVE_TAP_PATIENCE);
 	if (!err)
 		hurry(*at, of->pool, now);
 	return err;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The page of a map: what is written into it, and when.
+ * What is written into the page for live readers, and when.
  * store/record/shm_blocks.c argues why a reader can rely on it; this is the
  * writer's half:
  *
- *   writer    map_show    fills the entry, then generation + 1
+ *   writer    shm_page_show    fills the entry, then generation + 1
  *                         (release): even
- *   last      map_hide    generation + 1 (release): odd.  The block is not
+ *   last      shm_page_hide    generation + 1 (release): odd.  The block is not
  *   holder                free yet, so no other thread touches it
  *             block_free  the pool's lock is released
  *   receiver  block_pool_take: the pool's lock is taken, then a release fence,
@@ -24,7 +24,7 @@
  * Entries are plenty and found by hash, so running out is rare; a block without
  * an entry is not shown, and live readers take it from disk.
  */
-#include "flow/memory/map.h"
+#include "flow/memory/shm_page.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -41,11 +41,11 @@ enum {
 	EACH = 1 << 20 /* bytes of arena per entry */
 };
 
-struct map {
+struct shm_page {
 	struct memfile file;
 	struct shm_blocks *page; /* file.at */
 	const uint8_t *arena;
-	pthread_mutex_t lock; /* serializes map_show; entries are emptied
+	pthread_mutex_t lock; /* serializes shm_page_show; entries are emptied
 				 without it */
 };
 
@@ -72,9 +72,9 @@ page_fill(struct shm_blocks *p, uint32_t entries, uint64_t arena_bytes)
 }
 
 int
-map_make(struct map **map, const void *arena, uint64_t bytes)
+shm_page_make(struct shm_page **page, const void *arena, uint64_t bytes)
 {
-	struct map *m = calloc(1, sizeof *m);
+	struct shm_page *m = calloc(1, sizeof *m);
 	uint32_t entries = entries_of(bytes);
 	size_t size = sizeof *m->page + entries * sizeof m->page->entry[0];
 	int err;
@@ -87,7 +87,7 @@ map_make(struct map **map, const void *arena, uint64_t bytes)
 	if (!err && m->file.fd < 0)
 		err = -ENOTSUP;
 	if (err) {
-		map_free(m);
+		shm_page_free(m);
 		return err;
 	}
 	m->page = m->file.at;
@@ -95,12 +95,12 @@ map_make(struct map **map, const void *arena, uint64_t bytes)
 	/* Locked like the arena.  Failing is harmless: a page in constant use
 	 * is seldom swapped. */
 	mlock(m->page, size);
-	*map = m;
+	*page = m;
 	return 0;
 }
 
 void
-map_free(struct map *m)
+shm_page_free(struct shm_page *m)
 {
 	if (!m)
 		return;
@@ -110,13 +110,13 @@ map_free(struct map *m)
 }
 
 int
-map_fd(const struct map *m)
+shm_page_fd(const struct shm_page *m)
 {
 	return m->file.fd;
 }
 
 uint64_t
-map_bytes(const struct map *m)
+shm_page_bytes(const struct shm_page *m)
 {
 	return m->file.bytes;
 }
@@ -124,7 +124,7 @@ map_bytes(const struct map *m)
 /* Finds a free entry for this block.  NULL: all its probes are taken.  Call
  * under the lock. */
 static struct shm_entry *
-entry_take(struct map *m, uint64_t recording, uint64_t number)
+entry_take(struct shm_page *m, uint64_t recording, uint64_t number)
 {
 	uint32_t first = shm_blocks_first(m->page, recording, number);
 
@@ -140,8 +140,8 @@ entry_take(struct map *m, uint64_t recording, uint64_t number)
 }
 
 void
-map_show(struct map *m, uint64_t recording, struct block *b,
-	 const struct index_record *r)
+shm_page_show(struct shm_page *m, uint64_t recording, struct block *b,
+	      const struct index_record *r)
 {
 	struct shm_entry *e;
 
@@ -165,7 +165,7 @@ map_show(struct map *m, uint64_t recording, struct block *b,
 }
 
 void
-map_hide(struct block *b)
+shm_page_hide(struct block *b)
 {
 	if (!b->shown)
 		return;

@@ -4,7 +4,7 @@
  * go while he copies: another process does so here, while its blocks are
  * used for others as fast as can be.
  */
-#include "flow/memory/map.h"
+#include "flow/memory/shm_page.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -21,7 +21,7 @@
 
 enum { ID = 7, ROUNDS = 4000, WRITERS = 2 };
 
-static struct map *map;
+static struct shm_page *own_page;
 static const struct shm_blocks *page; /* as others see it */
 static const uint8_t *memory;
 
@@ -54,10 +54,10 @@ begin(void)
 	shape = (struct format_shape){ .payload = BYTES, .parts = 1 };
 	output = output_new();
 	own = arena_memory(arena, &bytes);
-	ck_assert_int_eq(map_make(&map, own, bytes), 0);
-	page = map_in(map_fd(map), map_bytes(map));
+	ck_assert_int_eq(shm_page_make(&own_page, own, bytes), 0);
+	page = map_in(shm_page_fd(own_page), shm_page_bytes(own_page));
 	memory = map_in(arena_fd(arena), bytes);
-	ck_assert(shm_blocks_good(page, map_bytes(map), bytes));
+	ck_assert(shm_blocks_good(page, shm_page_bytes(own_page), bytes));
 }
 
 static unsigned
@@ -75,7 +75,7 @@ end(void)
 {
 	ck_assert_uint_eq(shown(), 0);
 	all_close();
-	map_free(map);
+	shm_page_free(own_page);
 }
 
 /* It is there, says what it is, and has the packets from this one on. */
@@ -113,8 +113,8 @@ START_TEST(what_is_tapped_is_seen)
 	ck_assert(put(output, 0));
 	block = seal();
 	/* Also what it has already, and what others show as well. */
-	tap_show(tap, map, ID);
-	tap_show(again, map, ID);
+	tap_show(tap, own_page, ID);
+	tap_show(again, own_page, ID);
 	is_there(1, SLOTS, 0);
 	output_written(output, block, 0);
 	is_there(1, SLOTS, 0);
@@ -148,7 +148,7 @@ START_TEST(also_what_no_tap_can_keep)
 
 	begin();
 	ck_assert_int_eq(output_tap_open(output, pool, &tap), 0);
-	tap_show(tap, map, ID);
+	tap_show(tap, own_page, ID);
 	while (put(output, 0))
 		b[n++] = seal();
 	ck_assert_uint_eq(n, BLOCKS);
@@ -298,7 +298,7 @@ START_TEST(a_torn_copy_is_found_out)
 	ck_assert(f != MAP_FAILED);
 	begin();
 	ck_assert_int_eq(output_tap_open(output, pool, &tap), 0);
-	tap_show(tap, map, ID);
+	tap_show(tap, own_page, ID);
 	pid = fork();
 	if (!pid) {
 		reader(f);
@@ -356,6 +356,6 @@ START_TEST(what_cannot_be_is_refused)
 }
 END_TEST
 
-SUITE_THREADS("map", NULL, what_is_tapped_is_seen, also_what_no_tap_can_keep,
-	      the_floor_tells_what_is_lost, what_cannot_be_is_refused,
-	      a_torn_copy_is_found_out)
+SUITE_THREADS("shm_page", NULL, what_is_tapped_is_seen,
+	      also_what_no_tap_can_keep, the_floor_tells_what_is_lost,
+	      what_cannot_be_is_refused, a_torn_copy_is_found_out)
