@@ -31,6 +31,10 @@
  * misses a block.  A name that no reader wanted for FORGET is forgotten;
  * without names there is no connection.
  *
+ * The daemon shows only blocks that come after its first answer.  Those of
+ * before are made durable at once, if they are not: so a name that is new is
+ * asked for every SOON, and its first reader waits until they are.
+ *
  * A new daemon may want the huge pages of one that ended.  So the thread
  * notices at once when the connection is closed, and unmaps the memory.
  */
@@ -68,11 +72,12 @@ struct live_memory {
 struct live_name {
 	struct live_name *next; /* live::names */
 	char name[256];
-	uint64_t id;	   /* in the page; valid for the present connection */
-	uint64_t floor;	   /* all blocks below are durable or lost */
-	bool known;	   /* the daemon has it, and `id` is valid */
-	bool answered;	   /* the daemon has answered, whatever it said */
-	bool waited;	   /* a reader has waited for the first answer */
+	uint64_t id;	/* in the page; valid for the present connection */
+	uint64_t floor; /* all blocks below are durable or lost */
+	uint64_t begun; /* the recording had blocks below at the first answer */
+	bool known;	/* the daemon has it, and `id` is valid */
+	bool answered;	/* the daemon has answered, whatever it said */
+	bool waited;	/* a reader has waited for the first answer */
 	int64_t wanted_ns; /* steady ns: when a reader looked at it last */
 	int64_t asked_ns;  /* steady ns: when the daemon was asked last */
 	int64_t due_ns;	   /* steady ns: when the daemon is to be asked next */
@@ -180,6 +185,7 @@ live_memory_put(struct live_memory *m)
 }
 
 #define ASK    (3 * NS_SECOND)
+#define SOON   (10 * NS_MS) /* while a reader waits for the first blocks */
 #define FORGET (15 * NS_SECOND)
 #define RETRY  NS_SECOND	/* first pause, which doubles each time */
 #define RARELY (10 * NS_SECOND) /* longest pause of an unreachable daemon */
@@ -342,6 +348,16 @@ share(struct live *l, struct ask *a)
 }
 
 /*
+ * Tells whether blocks from before the first answer are neither in an index nor
+ * shown in memory.  The daemon is making them durable.  Called with the lock.
+ */
+static bool
+is_behind(const struct live_name *n)
+{
+	return n->known && n->floor < n->begun;
+}
+
+/*
  * Takes an answer over.  Called with the lock; the name may be forgotten by
  * now.
  */
@@ -352,14 +368,18 @@ answered(struct live *l, const struct ask *a)
 
 	if (!n)
 		return;
-	n->answered = true;
 	n->asked_ns = clock_steady();
 	n->due_ns = n->asked_ns + ASK;
 	n->known = json_is_integer(json_object_get(a->result, "recording"));
-	if (!n->known)
-		return;
-	n->id = number_of(a->result, "recording");
-	n->floor = number_of(a->result, "floor");
+	if (n->known) {
+		n->id = number_of(a->result, "recording");
+		n->floor = number_of(a->result, "floor");
+	}
+	if (n->known && !n->answered)
+		n->begun = number_of(a->result, "end");
+	n->answered = true;
+	if (is_behind(n) && !n->waited)
+		n->due_ns = n->asked_ns + SOON;
 }
 
 /*
@@ -531,7 +551,7 @@ live_talk(struct live *l)
 	return 0;
 }
 
-#define MOMENT (200 * NS_MS) /* longest wait for the daemon's first answer */
+#define MOMENT (300 * NS_MS) /* longest wait when a recording is first read */
 /* least time between two requests for missed blocks */
 #define MISSED NS_SECOND
 
@@ -589,8 +609,9 @@ glimpse_of(struct live *l, const struct live_name *n)
 }
 
 /*
- * Follows a recording, and waits up to MOMENT for the daemon's first answer
- * about it.
+ * Follows a recording.  The first time it waits up to MOMENT, for the daemon's
+ * answer and until the blocks of before that answer are durable: so the first
+ * size of a mount has them, too.
  */
 static struct glimpse
 glimpse(struct live *l, const char *name)
@@ -604,7 +625,7 @@ glimpse(struct live *l, const char *name)
 
 	pthread_mutex_lock(&l->lock);
 	n = follow(l, name);
-	while (n && !n->answered && !n->waited && !err &&
+	while (n && (!n->answered || is_behind(n)) && !n->waited && !err &&
 	       clock_steady() >= l->retry_ns) {
 		err = pthread_cond_timedwait(&l->news, &l->lock, &at);
 		n = live_find(l, name);

@@ -102,9 +102,10 @@ fake_map(struct fake_spated *f, int fd, json_t *id, bool *given)
 	const int fds[2] = { f->arena_fd, f->page_fd };
 
 	fake_say(fd,
-		 json_pack("{s:O, s:b, s:{s:I, s:I, s:b}}", "id", id, "ok", 1,
-			   "result", "recording", (json_int_t)f->id, "floor",
-			   (json_int_t)f->floor, "fds", (int)first),
+		 json_pack("{s:O, s:b, s:{s:I, s:I, s:I, s:b}}", "id", id, "ok",
+			   1, "result", "recording", (json_int_t)f->id, "floor",
+			   (json_int_t)f->floor, "end", (json_int_t)f->end,
+			   "fds", (int)first),
 		 first ? fds : NULL);
 	*given = true;
 }

@@ -37,7 +37,7 @@ struct fake_spated {
 	char path[108];
 	_Atomic enum fake_manner manner;
 	atomic_uint id, asked, connections;
-	_Atomic uint64_t floor;
+	_Atomic uint64_t floor, end;
 	atomic_bool stop, hang_up;
 	int listens;
 	pthread_t thread;

@@ -8,6 +8,11 @@
  * more than the memory holds.  A sync costs every disk a moment, so there is
  * one a second, however often clients ask, and none while the recording is
  * short of memory and its disks are busy enough.
+ *
+ * The tap shows no block that was sealed before it was opened.  Until those are
+ * durable, clients see the recording end before them, so syncs may follow each
+ * other after BEFORE_PAUSE: a block may have been with a writer during the
+ * first one.
  */
 #include "daemon/sessions/live_tap.h"
 
@@ -22,6 +27,9 @@
 #include "flow/memory/tap.h"
 #include "flow/memory/arena.h"
 
+#define PAUSE	     NS_SECOND
+#define BEFORE_PAUSE (50 * NS_MS)
+
 /* A client connection that asked for the live tap. */
 struct user {
 	uint64_t client;
@@ -34,6 +42,7 @@ struct live_tap {
 	struct output *output; /* held */
 	struct tap *tap;       /* NULL: memory cannot be shared */
 	int64_t hurried;       /* ns, steady: last output_hurry */
+	uint64_t begin;	       /* blocks below are older than the tap */
 	struct user *users;
 	struct live_tap *next; /* live_taps::list */
 };
@@ -158,6 +167,7 @@ live_tap_make(struct recorder *r, const struct live_tap_of *of)
 		tap_show(m->tap, r->live_taps.page, of->id);
 	m->id = of->id;
 	m->output = of->output;
+	output_over(of->output, &m->begin);
 	output_hold(m->output);
 	m->next = r->live_taps.list;
 	r->live_taps.list = m;
@@ -186,7 +196,11 @@ user_add(struct live_tap *m, uint64_t client, int64_t until)
 static void
 hurry(struct live_tap *m, const struct block_pool *pool, int64_t now)
 {
-	if (now - m->hurried < NS_SECOND || !block_pool_plenty(pool))
+	uint64_t floor;
+
+	output_floor(m->output, m->begin, &floor, NULL, 0);
+	if (now - m->hurried < (floor < m->begin ? BEFORE_PAUSE : PAUSE) ||
+	    !block_pool_plenty(pool))
 		return;
 	m->hurried = now;
 	output_hurry(m->output, now);

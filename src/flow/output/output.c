@@ -270,6 +270,9 @@ void
 output_hurry(struct output *o, int64_t before)
 {
 	atomic_store_explicit(&o->hurry, before, memory_order_relaxed);
+	/* A writer that waits for a block would look in a second only.  The
+	 * queue's lock orders the store before its look. */
+	queue_poke(o->queue);
 }
 
 bool

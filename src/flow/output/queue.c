@@ -315,6 +315,17 @@ taker_poke(struct taker *t)
 	pthread_mutex_unlock(&t->queue->lock);
 }
 
+void
+queue_poke(struct queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	for (struct taker *t = q->free; t; t = t->next) {
+		t->poked = true;
+		pthread_cond_signal(&t->wake);
+	}
+	pthread_mutex_unlock(&q->lock);
+}
+
 struct block *
 queue_rest(struct queue *q)
 {

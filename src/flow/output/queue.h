@@ -59,6 +59,9 @@ int queue_take(struct taker *taker, struct block **b, int64_t until);
 /* Makes the taker's wait, or its next one, return -EINTR.  Any thread. */
 void taker_poke(struct taker *taker);
 
+/* Pokes all takers that wait.  Any thread. */
+void queue_poke(struct queue *queue);
+
 /* Takes a waiting block out of the queue, for a caller that gives up on it;
  * NULL: none waits. */
 struct block *queue_rest(struct queue *queue);

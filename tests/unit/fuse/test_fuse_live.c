@@ -25,6 +25,7 @@ static struct live *live;
 static struct open_recordings_hooks hooks;
 static const struct recording_facts *f;
 static struct made_block mb;
+static atomic_bool over;
 
 /* What is in memory, and where. */
 static struct shm_entry *
@@ -232,6 +233,68 @@ START_TEST(floor_moves)
 }
 END_TEST
 
+/* Makes blocks 2 and 3 durable when it is asked for the second time. */
+static void *
+sync_later(void *arg)
+{
+	while (spated.asked < 2 && !over)
+		usleep(1000);
+	write_block(2);
+	write_block(3);
+	spated.floor = 4;
+	return arg;
+}
+
+static bool
+first_look_has_all(void)
+{
+	pthread_t thread;
+	bool all;
+
+	begin(FAKE_ANSWERS);
+	spated.end = 4;
+	over = false;
+	ck_assert_int_eq(pthread_create(&thread, NULL, sync_later, NULL), 0);
+	look();
+	all = f->bytes == 4 * MADE_BLOCK;
+	over = true;
+	pthread_join(thread, NULL);
+	finish(true);
+	return all;
+}
+
+/* What was recorded before somebody looked, and was not durable yet, is there
+ * at the first look; on a machine that is too busy at a later one. */
+START_TEST(first_look)
+{
+	unsigned tries = 0;
+
+	while (!first_look_has_all())
+		ck_assert_uint_lt(++tries, 10);
+}
+END_TEST
+
+/* A disk that never ends holds up no reader for long, and not twice. */
+START_TEST(never_durable)
+{
+	unsigned asked;
+
+	begin(FAKE_ANSWERS);
+	spated.end = 4;
+	look();
+	ck_assert_uint_eq(f->bytes, 2 * MADE_BLOCK);
+	usleep(50000);
+	asked = spated.asked;
+	usleep(200000);
+	look();
+	ck_assert_uint_eq(spated.asked, asked);
+	show(2);
+	look();
+	ck_assert_uint_eq(f->bytes, 3 * MADE_BLOCK);
+	finish(true);
+}
+END_TEST
+
 /* Whoever wants what is neither in memory nor in an index does not wait for
  * the daemon to be asked some time. */
 START_TEST(missed)
@@ -370,8 +433,6 @@ END_TEST
 
 /* ---- many readers ------------------------------------------------------------------ */
 
-static atomic_bool over;
-
 static void *
 read_on(void *arg)
 {
@@ -440,5 +501,6 @@ START_TEST(ended)
 END_TEST
 
 SUITE_THREADS("fuse_live", NULL, sees_memory, sees_gaps, of_others, many,
-	      rubbish, floor_moves, missed, comes_later, killed, hangs_up,
-	      knows_not, old, mute, another_protocol, unsealed, at_once, ended)
+	      rubbish, floor_moves, first_look, never_durable, missed,
+	      comes_later, killed, hangs_up, knows_not, old, mute,
+	      another_protocol, unsealed, at_once, ended)

@@ -356,10 +356,17 @@ poke_all(void)
 		taker_poke(disk[i].taker);
 }
 
+static void
+poke_queue(void)
+{
+	queue_poke(queue);
+}
+
 START_TEST(who_waits_is_woken)
 {
 	waiting_ones_end(drain, -EPIPE);
 	waiting_ones_end(poke_all, -EINTR);
+	waiting_ones_end(poke_queue, -EINTR);
 }
 END_TEST
 
