@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_DAEMON_SESSIONS_MAPPING_H
-#define SPATE_DAEMON_SESSIONS_MAPPING_H
+#ifndef SPATE_DAEMON_SESSIONS_LIVE_TAP_H
+#define SPATE_DAEMON_SESSIONS_LIVE_TAP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -145,7 +145,7 @@ static int
 head_take(struct copy_in *c, struct copy_blocks_args *args, struct fault *fault)
 {
 	const json_t *head = c->told_head;
-	struct layout_map map;
+	struct layout_plan plan;
 	int err = shape_from_json(&c->shape, json_object_get(head, "shape"));
 
 	c->threads = (uint32_t *)(uintptr_t)c->shape.threads;
@@ -156,7 +156,7 @@ head_take(struct copy_in *c, struct copy_blocks_args *args, struct fault *fault)
 	args->subs += !args->subs;
 	if (err || number_of(head, NULL, "spate") != 1 || !args->block_most ||
 	    args->block_most > UINT32_MAX || args->subs > SUBS_MOST ||
-	    layout_map_make(&map, c->name, head)) {
+	    layout_plan_make(&plan, c->name, head)) {
 		fault_set(fault, -EBADMSG, "bad",
 			  "the head of the recording lacks values or has "
 			  "impossible ones");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is written into the page for live readers, and when.
+ * The page for live readers: entries, and when each is written.
  * store/record/shm_blocks.c argues why a reader can rely on it; this is the
  * writer's half:
  *
- *   writer    shm_page_show    fills the entry, then generation + 1
+ *   writer    shm_page_show  fills the entry, then generation + 1
  *                         (release): even
- *   last      shm_page_hide    generation + 1 (release): odd.  The block is not
+ *   last      shm_page_hide  generation + 1 (release): odd.  The block is not
  *   holder                free yet, so no other thread touches it
  *             block_free  the pool's lock is released
  *   receiver  block_pool_take: the pool's lock is taken, then a release fence,

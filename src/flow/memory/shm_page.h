@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_FLOW_MEMORY_MAP_H
-#define SPATE_FLOW_MEMORY_MAP_H
+#ifndef SPATE_FLOW_MEMORY_SHM_PAGE_H
+#define SPATE_FLOW_MEMORY_SHM_PAGE_H
 
 #include <stdbool.h>
 #include <stdint.h>

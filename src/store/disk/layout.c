@@ -332,7 +332,7 @@ packets_of(const char *format)
 }
 
 static int
-sg_make(struct layout_map *map, const json_t *head)
+sg_make(struct layout_plan *plan, const json_t *head)
 {
 	uint64_t block = number_of(head, "geometry", "block_bytes");
 	uint64_t payload = number_of(head, "geometry", "payload");
@@ -341,7 +341,7 @@ sg_make(struct layout_map *map, const json_t *head)
 	if (!block || block > LAYOUT_SG_MOST - SG_BLOCK || !payload ||
 	    payload > block || !parts || parts > block / payload)
 		return -EBADMSG;
-	map->sg = (struct sg_header){
+	plan->sg = (struct sg_header){
 		.version = 2,
 		.block_bytes = (uint32_t)block + SG_BLOCK,
 		.format = packets_of(text_of(head, "format")),
@@ -351,72 +351,73 @@ sg_make(struct layout_map *map, const json_t *head)
 }
 
 int
-layout_map_make(struct layout_map *map, const char *name, const json_t *head)
+layout_plan_make(struct layout_plan *plan, const char *name, const json_t *head)
 {
 	const char *word = text_of(head, "layout");
 	const char *extension = text_of(head, "extension");
 
-	*map = (struct layout_map){ .layout = LAYOUT_VBS };
-	snprintf(map->name, sizeof map->name, "%s", name);
-	if (*word && !layout_parse(word, &map->layout))
+	*plan = (struct layout_plan){ .layout = LAYOUT_VBS };
+	snprintf(plan->name, sizeof plan->name, "%s", name);
+	if (*word && !layout_parse(word, &plan->layout))
 		return -EBADMSG;
 	if (!layout_extension_good(extension))
 		extension = "data";
-	snprintf(map->extension, sizeof map->extension, "%s", extension);
-	if (map->layout == LAYOUT_VBS &&
+	snprintf(plan->extension, sizeof plan->extension, "%s", extension);
+	if (plan->layout == LAYOUT_VBS &&
 	    json_is_true(json_object_get(head, "vbs_cfg")))
-		map->cfg_packet = (uint32_t)json_integer_value(json_object_get(
+		plan->cfg_packet = (uint32_t)json_integer_value(json_object_get(
 		    json_object_get(head, "geometry"), "payload"));
-	return map->layout == LAYOUT_MARK6 ? sg_make(map, head) : 0;
+	return plan->layout == LAYOUT_MARK6 ? sg_make(plan, head) : 0;
 }
 
 bool
-layout_map_shared(const struct layout_map *map)
+layout_plan_shared(const struct layout_plan *plan)
 {
-	return map->layout != LAYOUT_VBS;
+	return plan->layout != LAYOUT_VBS;
 }
 
 unsigned
-layout_map_begin(const struct layout_map *map, uint8_t *raw)
+layout_plan_begin(const struct layout_plan *plan, uint8_t *raw)
 {
-	if (map->layout != LAYOUT_MARK6)
+	if (plan->layout != LAYOUT_MARK6)
 		return 0;
 	if (raw)
-		sg_header_write(raw, &map->sg);
+		sg_header_write(raw, &plan->sg);
 	return SG_HEADER;
 }
 
 void
-layout_map_spot(const struct layout_map *map, uint64_t start, uint64_t number,
-		uint64_t bytes, struct layout_spot *spot)
+layout_plan_spot(const struct layout_plan *plan, uint64_t start,
+		 uint64_t number, uint64_t bytes, struct layout_spot *spot)
 {
 	*spot = (struct layout_spot){ .start = start, .room = bytes };
-	if (map->layout == LAYOUT_VBS)
-		layout_chunk(spot->file, map->name, number);
+	if (plan->layout == LAYOUT_VBS)
+		layout_chunk(spot->file, plan->name, number);
 	else
-		layout_data(spot->file, map->name, map->layout, map->extension);
-	if (map->layout == LAYOUT_MARK6) {
+		layout_data(spot->file, plan->name, plan->layout,
+			    plan->extension);
+	if (plan->layout == LAYOUT_MARK6) {
 		spot->prefix_bytes = SG_BLOCK;
-		spot->room = map->sg.block_bytes - SG_BLOCK;
+		spot->room = plan->sg.block_bytes - SG_BLOCK;
 		sg_block_write(spot->prefix, (uint32_t)number,
 			       (uint32_t)spot->room);
 	}
-	if (map->layout == LAYOUT_VBS)
+	if (plan->layout == LAYOUT_VBS)
 		spot->start = 0;
 	spot->offset = spot->start + spot->prefix_bytes;
 	spot->end = spot->offset + spot->room;
 }
 
 int
-layout_map_back(const struct layout_map *map, const uint8_t *raw, uint64_t left,
-		uint64_t *number, uint64_t *bytes)
+layout_plan_back(const struct layout_plan *plan, const uint8_t *raw,
+		 uint64_t left, uint64_t *number, uint64_t *bytes)
 {
 	struct sg_block b;
 	int err;
 
-	if (map->layout != LAYOUT_MARK6)
+	if (plan->layout != LAYOUT_MARK6)
 		return -ENOTSUP;
-	err = sg_block_read(&map->sg, raw, left, &b);
+	err = sg_block_read(&plan->sg, raw, left, &b);
 	if (err)
 		return err;
 	*number = b.number;

@@ -26,7 +26,7 @@
  *                                           and is called <disk>/<name>.spate
  *   file   <disk>/<name>/<name>.<extension> one file per disk, data only
  *
- * No other file knows these names.  struct layout_map, below, knows where in a
+ * No other file knows these names.  struct layout_plan, below, knows where in a
  * file a block is.
  */
 enum layout { LAYOUT_VBS, LAYOUT_MARK6, LAYOUT_SINGLE };
@@ -113,9 +113,9 @@ bool layout_chunk_number(const char *file, const char *name, uint64_t *number);
 enum { LAYOUT_SG_MOST = 10000000 };
 
 /*
- * A layout map says where on a disk each block of a recording is, and which
+ * A layout plan says where on a disk each block of a recording is, and which
  * block lies at a position.  It is arithmetic alone, made from the first line
- * of the metadata; writers and readers ask the same map.
+ * of the metadata; writers and readers ask the same plan.
  *
  *   vbs    every block has a file of its own
  *   mark6  block after block, each with a header, all of one length; a block
@@ -123,10 +123,10 @@ enum { LAYOUT_SG_MOST = 10000000 };
  *   file   block after block, as many bytes as each has
  *
  * A position in a shared file follows from the blocks before it on that disk,
- * in the order of the disk's index.  The map is the same for all disks of the
+ * in the order of the disk's index.  The plan is the same for all disks of the
  * recording.
  */
-struct layout_map {
+struct layout_plan {
 	enum layout layout;
 	char name[LAYOUT_FULL]; /* the recording's name */
 	char extension[LAYOUT_EXTENSION];
@@ -147,23 +147,24 @@ struct layout_spot {
 	unsigned prefix_bytes; /* block header, from `start` to `offset` */
 };
 
-/* Makes the map from the first line of the metadata.  0; -EBADMSG if that line
+/* Makes the plan from the first line of the metadata.  0; -EBADMSG if that line
  * contradicts itself. */
-int layout_map_make(struct layout_map *map, const char *name,
-		    const json_t *head);
+int layout_plan_make(struct layout_plan *plan, const char *name,
+		     const json_t *head);
 
 /* True if all blocks of a disk share one file. */
-bool layout_map_shared(const struct layout_map *map);
+bool layout_plan_shared(const struct layout_plan *plan);
 
 /* Length of the header of a data file, at most SG_HEADER.  Writes the header to
  * `raw` unless that is NULL. */
-unsigned layout_map_begin(const struct layout_map *map, uint8_t *raw);
+unsigned layout_plan_begin(const struct layout_plan *plan, uint8_t *raw);
 
 /* Computes the position of a block with `bytes` of data.  `start` is the
- * `end` of the block before it on that disk, or layout_map_begin() for the
+ * `end` of the block before it on that disk, or layout_plan_begin() for the
  * first one. */
-void layout_map_spot(const struct layout_map *map, uint64_t start,
-		     uint64_t number, uint64_t bytes, struct layout_spot *spot);
+void layout_plan_spot(const struct layout_plan *plan, uint64_t start,
+		      uint64_t number, uint64_t bytes,
+		      struct layout_spot *spot);
 
 /*
  * The inverse, for layouts whose blocks have headers: reads the SG_BLOCK bytes
@@ -172,7 +173,7 @@ void layout_map_spot(const struct layout_map *map, uint64_t start,
  * the end of the file; -EBADMSG if it is no block; -ENOTSUP for layouts without
  * block headers, where only the index knows.
  */
-int layout_map_back(const struct layout_map *map, const uint8_t *raw,
-		    uint64_t left, uint64_t *number, uint64_t *bytes);
+int layout_plan_back(const struct layout_plan *plan, const uint8_t *raw,
+		     uint64_t left, uint64_t *number, uint64_t *bytes);
 
 #endif

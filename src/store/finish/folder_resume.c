@@ -45,7 +45,7 @@ settle(struct folder *f, const struct index_record *r)
 	struct stat st;
 	int fd, err = 0;
 
-	fd = disk_open_at(f->dir, layout_chunk(file, f->map.name, r->number),
+	fd = disk_open_at(f->dir, layout_chunk(file, f->plan.name, r->number),
 			  O_WRONLY, DISK_NO_LINKS);
 	if (fd < 0)
 		return fd;
@@ -64,7 +64,7 @@ settle_shared(struct folder *f)
 	struct layout_spot spot;
 	int fd, err = 0;
 
-	layout_map_spot(&f->map, 0, 0, 0, &spot);
+	layout_plan_spot(&f->plan, 0, 0, 0, &spot);
 	fd = disk_open_at(f->dir, spot.file, O_WRONLY, DISK_NO_LINKS);
 	if (fd < 0)
 		return fd;
@@ -78,7 +78,7 @@ settle_shared(struct folder *f)
 static int
 add_orphans(struct folder *f, const struct index_record *records, size_t n)
 {
-	bool shared = layout_map_shared(&f->map);
+	bool shared = layout_plan_shared(&f->plan);
 	int err = shared ? settle_shared(f) : 0;
 
 	for (size_t i = 0; i < n && !shared && !err; i++) {
@@ -100,14 +100,14 @@ is_beginning(const struct folder *f, const char *entry)
 	struct stat st;
 
 	if (!strcmp(entry, ".") || !strcmp(entry, "..") ||
-	    !strcmp(entry, layout_index_new(file, f->map.name)) ||
-	    !strcmp(entry, layout_meta(file, f->map.name)))
+	    !strcmp(entry, layout_index_new(file, f->plan.name)) ||
+	    !strcmp(entry, layout_meta(file, f->plan.name)))
 		return true;
-	return layout_map_shared(&f->map) &&
-	       !strcmp(entry, layout_data(file, f->map.name, f->map.layout,
-					  f->map.extension)) &&
+	return layout_plan_shared(&f->plan) &&
+	       !strcmp(entry, layout_data(file, f->plan.name, f->plan.layout,
+					  f->plan.extension)) &&
 	       !fstatat(f->dir, entry, &st, AT_SYMLINK_NOFOLLOW) &&
-	       st.st_size <= layout_map_begin(&f->map, NULL);
+	       st.st_size <= layout_plan_begin(&f->plan, NULL);
 }
 
 static bool
@@ -135,12 +135,12 @@ data_sweep(const struct folder *f)
 	char file[LAYOUT_FILE];
 	struct stat st;
 
-	if (!layout_map_shared(&f->map))
+	if (!layout_plan_shared(&f->plan))
 		return true;
-	layout_data(file, f->map.name, f->map.layout, f->map.extension);
+	layout_data(file, f->plan.name, f->plan.layout, f->plan.extension);
 	if (fstatat(f->dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT;
-	if (st.st_size > layout_map_begin(&f->map, NULL))
+	if (st.st_size > layout_plan_begin(&f->plan, NULL))
 		return false;
 	return unlinkat(f->dir, file, 0) == 0;
 }
@@ -153,9 +153,9 @@ sweep(struct folder *f)
 
 	if (!has_only_beginnings(f) || !data_sweep(f))
 		return;
-	unlinkat(f->dir, layout_index_new(file, f->map.name), 0);
-	unlinkat(f->dir, layout_meta(file, f->map.name), 0);
-	unlinkat(f->disk, layout_dir(file, f->map.name, f->map.layout),
+	unlinkat(f->dir, layout_index_new(file, f->plan.name), 0);
+	unlinkat(f->dir, layout_meta(file, f->plan.name), 0);
+	unlinkat(f->disk, layout_dir(file, f->plan.name, f->plan.layout),
 		 AT_REMOVEDIR);
 }
 
@@ -190,7 +190,7 @@ static int
 lock_index(struct folder *f)
 {
 	char file[LAYOUT_FILE];
-	int err = open_tail(f, &f->index, layout_index(file, f->map.name));
+	int err = open_tail(f, &f->index, layout_index(file, f->plan.name));
 
 	return err ? err : folder_lock(f->index.fd);
 }
@@ -228,7 +228,7 @@ static int
 take_orphans(struct reopening *o)
 {
 	const struct index_orphans_args args = { .dir = o->f->dir,
-						 .map = &o->f->map,
+						 .plan = &o->f->plan,
 						 .text = o->text,
 						 .bytes = o->bytes,
 						 .record = o->record,
@@ -283,7 +283,7 @@ reopen_meta(struct reopening *o)
 	char file[LAYOUT_FILE];
 	struct stat st;
 	ssize_t got;
-	int err = open_tail(f, &f->meta, layout_meta(file, f->map.name));
+	int err = open_tail(f, &f->meta, layout_meta(file, f->plan.name));
 
 	if (err)
 		return err;
@@ -310,7 +310,7 @@ reopen(struct reopening *o, const struct disk *disk)
 	uint64_t torn;
 	int err = 0;
 
-	layout_dir(dir, f->map.name, f->map.layout);
+	layout_dir(dir, f->plan.name, f->plan.layout);
 	f->dir =
 	    disk_open_at(disk->fd, dir, O_RDONLY | O_DIRECTORY, DISK_NO_LINKS);
 	if (f->dir < 0)

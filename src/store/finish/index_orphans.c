@@ -56,15 +56,15 @@ know(struct orphan_scan *l)
 	l->known = malloc((a->records + 1) * sizeof *l->known);
 	if (!l->known)
 		return -ENOMEM;
-	l->from = layout_map_begin(a->map, NULL);
+	l->from = layout_plan_begin(a->plan, NULL);
 	for (size_t i = 0; i < a->records; i++) {
 		l->known[i] = a->record[i].number;
 		if (l->known[i] >= l->next)
 			l->next = l->known[i] + 1;
 		if (a->record[i].kind != INDEX_BLOCK)
 			continue;
-		layout_map_spot(a->map, l->from, a->record[i].number,
-				a->record[i].bytes, &spot);
+		layout_plan_spot(a->plan, l->from, a->record[i].number,
+				 a->record[i].bytes, &spot);
 		l->from = spot.end;
 	}
 	qsort(l->known, a->records, sizeof *l->known, by_value);
@@ -120,13 +120,13 @@ take_begun(struct orphan_scan *l, const json_t *line, uint64_t number)
 	uint64_t end = end_of(l);
 	struct begun_block *b;
 
-	if (!layout_map_shared(l->a->map))
+	if (!layout_plan_shared(l->a->plan))
 		return 0;
 	b = add(l, number);
 	if (!b)
 		return -ENOMEM;
-	layout_map_spot(l->a->map, end, number, bytes > 0 ? (uint64_t)bytes : 0,
-			&spot);
+	layout_plan_spot(l->a->plan, end, number,
+			 bytes > 0 ? (uint64_t)bytes : 0, &spot);
 	b->end = spot.end;
 	return 0;
 }
@@ -141,7 +141,7 @@ take_written(struct orphan_scan *l, const json_t *line)
 	if (meta_read_written(line, &r, &gap))
 		return 0;
 	b = find(l, r.number);
-	if (!b && !layout_map_shared(l->a->map)) {
+	if (!b && !layout_plan_shared(l->a->plan)) {
 		b = add(l, r.number);
 		if (!b)
 			return -ENOMEM;
@@ -193,7 +193,7 @@ take_line(struct orphan_scan *l, const char *text, size_t bytes)
 		if (is_known(l, number)) {
 			/* The index has this block: blocks noted before it were
 			 * taken back. */
-			if (chunk && layout_map_shared(l->a->map))
+			if (chunk && layout_plan_shared(l->a->plan))
 				l->n = 0;
 			return 0;
 		}
@@ -255,7 +255,7 @@ is_whole(const struct orphan_scan *l, const struct begun_block *b,
 	    (b->gap &&
 	     (!r->number || r->first < b->gap || is_known(l, r->number - 1))))
 		return false;
-	layout_map_spot(l->a->map, start, r->number, r->bytes, spot);
+	layout_plan_spot(l->a->plan, start, r->number, r->bytes, spot);
 	return is_there(l->a->dir, spot->file, spot->offset, r->bytes);
 }
 
@@ -269,7 +269,7 @@ see_torn(struct index_orphans *to, const struct begun_block *b)
 static int
 take_whole(struct orphan_scan *l, struct index_orphans *to)
 {
-	bool shared = layout_map_shared(l->a->map);
+	bool shared = layout_plan_shared(l->a->plan);
 	uint64_t start = l->from;
 
 	to->record = malloc((2 * l->n + 1) * sizeof *to->record);

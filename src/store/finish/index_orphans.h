@@ -17,7 +17,7 @@
  */
 struct index_orphans_args {
 	int dir; /* the recording's folder */
-	const struct layout_map *map;
+	const struct layout_plan *plan;
 	const char *text; /* the metadata, its lines */
 	size_t bytes;
 	const struct index_record *record; /* records that the index has */

@@ -386,7 +386,7 @@ end_all(struct recovery *r)
 {
 	int err = 0;
 
-	if (!layout_map_shared(&r->rec->map))
+	if (!layout_plan_shared(&r->rec->plan))
 		return 0;
 	for (unsigned i = 0; i < r->disks->n && !err; i++) {
 		if (r->index[i] >= 0)
@@ -441,7 +441,7 @@ static int
 write_cfg(const struct recovery *r, unsigned disk,
 	  const struct index_record *end)
 {
-	struct vbs_cfg cfg = { .packet = r->rec->map.cfg_packet,
+	struct vbs_cfg cfg = { .packet = r->rec->plan.cfg_packet,
 			       .files = end->number };
 
 	if (!cfg.packet || r->dry)
@@ -573,7 +573,7 @@ is_written_elsewhere(const struct recovery *r)
 	int disk, fd;
 
 	snprintf(file, sizeof file, "%s/%s",
-		 layout_dir(dir, r->rec->name, r->rec->map.layout),
+		 layout_dir(dir, r->rec->name, r->rec->plan.layout),
 		 layout_index(index, r->rec->name));
 	json_array_foreach(json_object_get(r->rec->head, "disks"), i, path) {
 		if (locked || !json_is_string(path) ||

@@ -450,7 +450,8 @@ cut_chunk(struct recovery *r, const struct orphan *o, int fd,
 	/*
 	 * Truncate even to the same length: that frees space reserved behind.
 	 */
-	if (layout_map_shared(&r->rec->map)) /* cut once all blocks are known */
+	if (layout_plan_shared(
+		&r->rec->plan)) /* cut once all blocks are known */
 		return r->dry || fdatasync(fd) == 0 ? 0 : -errno;
 	if (!r->dry &&
 	    (ftruncate(fd, (off_t)record->bytes) < 0 || fdatasync(fd) < 0))
@@ -466,7 +467,7 @@ remove_chunk(struct recovery *r, const struct orphan *o)
 {
 	char file[LAYOUT_FILE];
 
-	if (!r->dry && !layout_map_shared(&r->rec->map) &&
+	if (!r->dry && !layout_plan_shared(&r->rec->plan) &&
 	    unlinkat(r->rec->part[o->disk].dir,
 		     layout_chunk(file, r->rec->name, o->number), 0) < 0)
 		return -errno;

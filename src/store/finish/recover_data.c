@@ -62,7 +62,7 @@ recover_chunk_open(const struct recovery *r, unsigned disk, uint64_t number,
 {
 	struct layout_spot spot;
 
-	layout_map_spot(&r->rec->map, 0, number, 0, &spot);
+	layout_plan_spot(&r->rec->plan, 0, number, 0, &spot);
 	return recover_open(r, disk, spot.file, flags | O_NOFOLLOW);
 }
 
@@ -82,14 +82,14 @@ find_told(struct data_tail *t)
 	uint64_t at = t->from, number, bytes;
 	uint8_t raw[SG_BLOCK];
 
-	while (
-	    !t->err && fd >= 0 && at < t->bytes &&
-	    read_whole(fd, raw, sizeof raw, at) == sizeof raw &&
-	    !layout_map_back(&rec->map, raw, t->bytes - at, &number, &bytes)) {
+	while (!t->err && fd >= 0 && at < t->bytes &&
+	       read_whole(fd, raw, sizeof raw, at) == sizeof raw &&
+	       !layout_plan_back(&rec->plan, raw, t->bytes - at, &number,
+				 &bytes)) {
 		const struct index_record *note = recover_noted(t->r, number);
 		struct layout_spot spot;
 
-		layout_map_spot(&rec->map, at, number, 0, &spot);
+		layout_plan_spot(&rec->plan, at, number, 0, &spot);
 		add(t, number, &spot,
 		    note && note->bytes < spot.room ? note->bytes : spot.room);
 		at = spot.end;
@@ -136,7 +136,7 @@ take_chunk(struct data_tail *t, const json_t *line)
 		t->r->orphans = t->first;
 		return;
 	}
-	layout_map_spot(&t->r->rec->map, tail_end(t), number, bytes, &spot);
+	layout_plan_spot(&t->r->rec->plan, tail_end(t), number, bytes, &spot);
 	if (spot.offset < t->bytes)
 		add(t, number, &spot, bytes);
 }
@@ -194,7 +194,7 @@ static uint64_t
 known_end(const struct recovery *r, unsigned disk)
 {
 	const struct recording_part *part = &r->rec->part[disk];
-	uint64_t end = layout_map_begin(&r->rec->map, NULL);
+	uint64_t end = layout_plan_begin(&r->rec->plan, NULL);
 
 	for (size_t i = 0; i < part->records; i++) {
 		struct recording_block b = { .record = part->record[i] };
@@ -220,7 +220,7 @@ recover_data_find(struct recovery *r, unsigned disk)
 	t.from = known_end(r, disk);
 	if (t.bytes <= t.from)
 		return 0;
-	if (r->rec->map.layout == LAYOUT_MARK6)
+	if (r->rec->plan.layout == LAYOUT_MARK6)
 		find_told(&t);
 	else
 		find_noted(&t);
@@ -240,7 +240,7 @@ taken_end(const struct recovery *r, unsigned disk, const struct orphan **last)
 
 		if (o->disk != disk || !o->taken)
 			continue;
-		layout_map_spot(&r->rec->map, end, o->number, o->kept, &spot);
+		layout_plan_spot(&r->rec->plan, end, o->number, o->kept, &spot);
 		end = spot.end;
 		*last = o;
 	}
@@ -254,8 +254,8 @@ shorten(const struct recovery *r, int fd, const struct orphan *last,
 {
 	struct layout_spot spot;
 
-	layout_map_spot(&r->rec->map, last->start, last->number, last->kept,
-			&spot);
+	layout_plan_spot(&r->rec->plan, last->start, last->number, last->kept,
+			 &spot);
 	if (!spot.prefix_bytes || last->kept >= spot.room)
 		return 0;
 	sg_block_write(spot.prefix, (uint32_t)last->number,
@@ -300,7 +300,7 @@ is_untold(const struct recovery *r, unsigned disk, int fd, uint64_t end)
 	uint64_t told = told_end(r, disk, end);
 	struct stat st;
 
-	if (r->rec->map.layout == LAYOUT_MARK6 || fstat(fd, &st) < 0 ||
+	if (r->rec->plan.layout == LAYOUT_MARK6 || fstat(fd, &st) < 0 ||
 	    (uint64_t)st.st_size < told + r->rec->shape.payload ||
 	    !has_data(fd, told))
 		return false;

@@ -551,7 +551,7 @@ static int
 take_known(struct recovery *r, unsigned disk)
 {
 	const struct recording_part *part = &r->rec->part[disk];
-	uint64_t end = layout_map_begin(&r->rec->map, NULL);
+	uint64_t end = layout_plan_begin(&r->rec->plan, NULL);
 	int err = 0;
 
 	for (size_t i = 0; i < part->records && !err; i++) {
@@ -665,7 +665,7 @@ find_chunks(struct recovery *r, unsigned disk)
 static int
 find_orphans(struct recovery *r, unsigned disk)
 {
-	if (layout_map_shared(&r->rec->map))
+	if (layout_plan_shared(&r->rec->plan))
 		return recover_data_find(r, disk);
 	return find_chunks(r, disk);
 }
@@ -697,14 +697,14 @@ recover_find(struct recovery *r)
 	err = read_sums(r);
 	/* Shared files are left out: removing a block would move those behind
 	 * it. */
-	if (!err && !layout_map_shared(&r->rec->map))
+	if (!err && !layout_plan_shared(&r->rec->plan))
 		err = settle_twins(r);
 	for (unsigned i = 0; i < r->disks->n && !err; i++) {
 		if (r->index[i] >= 0)
 			err = take_known(r, i);
 	}
 	/* Records of a shared file must stay in the order of its blocks. */
-	if (r->orphans && !layout_map_shared(&r->rec->map))
+	if (r->orphans && !layout_plan_shared(&r->rec->plan))
 		qsort(r->orphan, r->orphans, sizeof *r->orphan, by_number);
 	return err;
 }

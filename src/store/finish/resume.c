@@ -255,7 +255,7 @@ take_adopted(struct part_look *l)
 {
 	struct recording_part *part = l->part;
 	const struct index_orphans_args args = { .dir = part->dir,
-						 .map = &l->r->rec->map,
+						 .plan = &l->r->rec->plan,
 						 .text = l->text,
 						 .bytes = l->bytes,
 						 .record = part->record,

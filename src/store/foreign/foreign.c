@@ -527,7 +527,7 @@ has_links(const struct foreign *f)
 bool
 foreign_layout(const struct foreign *f, enum layout *layout)
 {
-	struct layout_map map;
+	struct layout_plan plan;
 
 	if (!layout_folder_good(f->name) || f->kind == FOREIGN_SINGLE ||
 	    has_links(f))
@@ -541,5 +541,5 @@ foreign_layout(const struct foreign *f, enum layout *layout)
 	}
 	return !f->twins && !f->form.prefix &&
 	       f->full_bytes % (f->form.packet * f->parts) == 0 &&
-	       !layout_map_make(&map, f->name, f->head);
+	       !layout_plan_make(&plan, f->name, f->head);
 }

@@ -102,7 +102,7 @@ int64_t foreign_chunk_bytes(const struct foreign *f, uint64_t number);
 
 /*
  * The layout with which an index of ours can describe this recording: vbs if
- * each block is a file of its own, mark6 if all blocks are where our layout map
+ * each block is a file of its own, mark6 if all blocks are where our layout plan
  * expects them.  False if there is none.
  */
 bool foreign_layout(const struct foreign *f, enum layout *layout);

@@ -301,7 +301,8 @@ read_head(struct recording *rec)
 		return -ENODATA;
 	}
 	read_stored(rec);
-	if (!rec->foreign && layout_map_make(&rec->map, rec->name, rec->head)) {
+	if (!rec->foreign &&
+	    layout_plan_make(&rec->plan, rec->name, rec->head)) {
 		shape_clear(&rec->shape);
 		rec->shape.payload = 0;
 		return -ENODATA;

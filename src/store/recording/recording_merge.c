@@ -44,7 +44,7 @@ gather_part(const struct recording *rec, unsigned disk,
 	    struct recording_block *list)
 {
 	const struct recording_part *part = &rec->part[disk];
-	uint64_t start = layout_map_begin(&rec->map, NULL);
+	uint64_t start = layout_plan_begin(&rec->plan, NULL);
 
 	for (size_t i = 0; i < part->records; i++) {
 		list[i] = (struct recording_block){ .record = part->record[i],

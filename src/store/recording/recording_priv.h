@@ -89,7 +89,7 @@ struct recording {
 	struct format_shape shape;
 	uint32_t slots; /* slots of a full block */
 	bool by_index;	/* rows are as long as the index says */
-	struct layout_map map;
+	struct layout_plan plan;
 	struct foreign *foreign; /* another program's recording; NULL: ours */
 	/* bytes of a packet in a chunk, with the bytes before its payload; 0:
 	 * payloads only */

@@ -2,7 +2,7 @@
 /*
  * Reading is arithmetic: the block at an offset by bisection, then pread from
  * its chunk, and fill for what the chunk does not give.  Where the data of a
- * block is, the recording's layout map says; in another program's recording,
+ * block is, the recording's layout plan says; in another program's recording,
  * what foreign_open() found.
  *
  * Open chunks are kept in a table by number modulo RECORDING_OPEN: sequential
@@ -34,10 +34,10 @@ recording_block_at(const struct recording *rec, struct recording_block *b,
 {
 	struct layout_spot spot;
 
-	if (!layout_map_shared(&rec->map))
+	if (!layout_plan_shared(&rec->plan))
 		return 0;
-	layout_map_spot(&rec->map, start, b->record.number, b->record.bytes,
-			&spot);
+	layout_plan_spot(&rec->plan, start, b->record.number, b->record.bytes,
+			 &spot);
 	b->at = spot.offset;
 	return spot.end;
 }
@@ -54,7 +54,8 @@ recording_where(const struct recording *rec, const struct recording_block *b,
 	if (rec->foreign)
 		return foreign_where(rec->foreign, b->record.number, w->file,
 				     &w->offset);
-	layout_map_spot(&rec->map, 0, b->record.number, b->record.bytes, &spot);
+	layout_plan_spot(&rec->plan, 0, b->record.number, b->record.bytes,
+			 &spot);
 	memcpy(w->file, spot.file, sizeof spot.file);
 	w->offset = b->at;
 	return 0;
@@ -68,7 +69,8 @@ recording_chunk_open(const struct recording *rec,
 
 	if (b->disk < 0 || rec->part[b->disk].dir < 0)
 		return -ENOENT;
-	layout_map_spot(&rec->map, 0, b->record.number, b->record.bytes, &spot);
+	layout_plan_spot(&rec->plan, 0, b->record.number, b->record.bytes,
+			 &spot);
 	return disk_open_at(rec->part[b->disk].dir, spot.file, O_RDONLY,
 			    DISK_NO_LINKS);
 }
@@ -85,11 +87,12 @@ recording_chunk_bytes(const struct recording *rec,
 		return -ENOENT;
 	if (rec->foreign)
 		return foreign_chunk_bytes(rec->foreign, b->record.number);
-	layout_map_spot(&rec->map, 0, b->record.number, b->record.bytes, &spot);
+	layout_plan_spot(&rec->plan, 0, b->record.number, b->record.bytes,
+			 &spot);
 	if (fstatat(rec->part[b->disk].dir, spot.file, &st,
 		    AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
-	if (!layout_map_shared(&rec->map) && !rec->stored)
+	if (!layout_plan_shared(&rec->plan) && !rec->stored)
 		return st.st_size;
 	bytes = (uint64_t)st.st_size > b->at ? (uint64_t)st.st_size - b->at : 0;
 	if (rec->stored) /* the bytes behind may be packets, too */
@@ -123,8 +126,8 @@ recording_lost_chunk(int err)
 static uint64_t
 chunk_key(const struct recording *rec, const struct recording_block *b)
 {
-	return layout_map_shared(&rec->map) ? (uint64_t)b->disk
-					    : b->record.number;
+	return layout_plan_shared(&rec->plan) ? (uint64_t)b->disk
+					      : b->record.number;
 }
 
 static int

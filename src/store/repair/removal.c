@@ -44,10 +44,10 @@ struct removal {
 	char name[LAYOUT_FILE];
 	struct removal_part *part; /* one per disk */
 	struct removal_facts facts;
-	json_t *away;	       /* paths */
-	struct layout_map map; /* from its metadata, if that can be read */
-	char extra[64];	       /* name of one file that is not ours */
-	uint64_t gone;	       /* bytes freed so far */
+	json_t *away;		 /* paths */
+	struct layout_plan plan; /* from its metadata, if that can be read */
+	char extra[64];		 /* name of one file that is not ours */
+	uint64_t gone;		 /* bytes freed so far */
 };
 
 /* ---- locks --------------------------------------------------------------- */
@@ -134,9 +134,9 @@ is_data(const struct removal *r, const char *file)
 
 	if (!strcmp(file, layout_data(known, r->name, LAYOUT_MARK6, "")))
 		return true;
-	return r->map.layout == LAYOUT_SINGLE &&
+	return r->plan.layout == LAYOUT_SINGLE &&
 	       !strcmp(file, layout_data(known, r->name, LAYOUT_SINGLE,
-					 r->map.extension));
+					 r->plan.extension));
 }
 
 static enum removal_kind
@@ -293,8 +293,8 @@ take_head(struct removal *r, const json_t *head)
 	const json_t *path;
 	size_t i;
 
-	if (layout_map_make(&r->map, r->name, head))
-		r->map = (struct layout_map){ 0 };
+	if (layout_plan_make(&r->plan, r->name, head))
+		r->plan = (struct layout_plan){ 0 };
 	json_array_foreach(json_object_get(head, "disks"), i, path) {
 		if (json_is_string(path) &&
 		    !is_there(r->disks, json_string_value(path)))

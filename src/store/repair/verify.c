@@ -55,7 +55,7 @@ hold_header(const struct data_look *l, const struct recording_block *b,
 
 	err = got < 0
 		  ? (int)got
-		  : layout_map_back(&l->rec->map, raw, left, &number, &bytes);
+		  : layout_plan_back(&l->rec->plan, raw, left, &number, &bytes);
 	if (err == -ENOTSUP || err == -ENODATA)
 		return;
 	if (err)
@@ -79,7 +79,7 @@ walk(const struct data_look *l)
 {
 	const struct recording *rec = l->rec;
 	const struct recording_part *part = &rec->part[l->p->disk];
-	uint64_t start = layout_map_begin(&rec->map, NULL), end;
+	uint64_t start = layout_plan_begin(&rec->plan, NULL), end;
 
 	for (size_t i = 0; i < part->records; i++) {
 		struct recording_block b = { .record = part->record[i],
@@ -103,7 +103,7 @@ check_data(struct verify_part *p)
 	struct stat st;
 	uint64_t end;
 
-	if (!layout_map_shared(&l.rec->map))
+	if (!layout_plan_shared(&l.rec->plan))
 		return;
 	l.fd = recording_chunk_open(l.rec, &any);
 	if (l.fd < 0)

@@ -127,7 +127,7 @@ copy_origin_find(const struct disks *disks, uint64_t identity,
 
 struct copy_mend {
 	const char *name;
-	struct layout_map map;
+	struct layout_plan plan;
 	int dir, index;
 	const uint64_t *bad;
 	size_t bads;
@@ -176,7 +176,7 @@ is_kept(const struct copy_mend *m, size_t i)
 static void
 records_drop(struct copy_mend *m)
 {
-	bool shared = layout_map_shared(&m->map);
+	bool shared = layout_plan_shared(&m->plan);
 	size_t kept = 0;
 
 	for (size_t i = 0; i < m->n; i++) {
@@ -279,7 +279,7 @@ mend(struct copy_mend *m)
 	records_drop(m);
 	if (m->dropped)
 		err = index_write(m);
-	if (!err && !layout_map_shared(&m->map))
+	if (!err && !layout_plan_shared(&m->plan))
 		err = chunks_drop(m);
 	return err;
 }
@@ -291,7 +291,7 @@ copy_origin_mend(const struct disk *disk, const char *name, const json_t *head,
 	struct copy_mend m = {
 		.name = name, .bad = bad, .bads = n, .dir = -1, .index = -1
 	};
-	int err = layout_map_make(&m.map, name, head);
+	int err = layout_plan_make(&m.plan, name, head);
 
 	if (err)
 		return err;

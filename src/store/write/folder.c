@@ -60,7 +60,8 @@ enum { STEP = 256 << 20, STEPS_FREE = 4 };
 static const char *
 data_file(const struct folder *f, char file[LAYOUT_FILE])
 {
-	return layout_data(file, f->map.name, f->map.layout, f->map.extension);
+	return layout_data(file, f->plan.name, f->plan.layout,
+			   f->plan.extension);
 }
 
 static int
@@ -85,10 +86,10 @@ static int
 data_create(struct folder *f)
 {
 	uint8_t raw[SG_HEADER];
-	unsigned bytes = layout_map_begin(&f->map, raw);
+	unsigned bytes = layout_plan_begin(&f->plan, raw);
 	int err;
 
-	if (!layout_map_shared(&f->map))
+	if (!layout_plan_shared(&f->plan))
 		return 0;
 	err = open_data(f, O_CREAT | O_EXCL);
 	if (!err)
@@ -115,7 +116,7 @@ aside_open(struct folder *f, uint64_t number)
 	int fd = -1;
 
 	for (unsigned i = 0; i < LAYOUT_ASIDES && fd < 0; i++) {
-		layout_aside(file, f->map.name, number, i);
+		layout_aside(file, f->plan.name, number, i);
 		fd = disk_open_at(f->dir, file, O_CREAT | O_EXCL | O_WRONLY,
 				  DISK_NO_LINKS);
 		if (fd < 0 && fd != -EEXIST)
@@ -184,17 +185,17 @@ folder_data_reopen(struct folder *f, const struct index_record *records,
 	struct stat st;
 	int err;
 
-	if (!layout_map_shared(&f->map))
+	if (!layout_plan_shared(&f->plan))
 		return 0;
 	err = open_data(f, 0);
 	if (err)
 		return err;
-	f->end = layout_map_begin(&f->map, NULL);
+	f->end = layout_plan_begin(&f->plan, NULL);
 	for (size_t i = 0; i < n; i++) {
 		if (records[i].kind != INDEX_BLOCK)
 			continue;
-		layout_map_spot(&f->map, f->end, records[i].number,
-				records[i].bytes, &spot);
+		layout_plan_spot(&f->plan, f->end, records[i].number,
+				 records[i].bytes, &spot);
 		data_take(f, &spot, records[i].number, records[i].bytes);
 	}
 	f->synced = f->end;
@@ -270,7 +271,7 @@ data_place(struct folder *f, uint64_t number, uint64_t bytes, int flags,
 	struct layout_spot spot;
 	int fd, err;
 
-	layout_map_spot(&f->map, f->end, number, bytes, &spot);
+	layout_plan_spot(&f->plan, f->end, number, bytes, &spot);
 	if (number >= LAYOUT_CHUNKS || bytes > spot.room)
 		return -EFBIG;
 	err = f->broken ? -EIO : reserve(f, spot.end);
@@ -351,8 +352,8 @@ data_synced(struct folder *f, const struct index_record *records, unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		if (records[i].kind != INDEX_BLOCK)
 			continue;
-		layout_map_spot(&f->map, f->synced, records[i].number,
-				records[i].bytes, &spot);
+		layout_plan_spot(&f->plan, f->synced, records[i].number,
+				 records[i].bytes, &spot);
 		f->synced = spot.end;
 	}
 }
@@ -388,7 +389,7 @@ data_end(struct folder *f)
 		if (err)
 			return err;
 	}
-	if (f->end == layout_map_begin(&f->map, NULL)) {
+	if (f->end == layout_plan_begin(&f->plan, NULL)) {
 		data_remove(f);
 		return 0;
 	}
@@ -461,7 +462,7 @@ create_meta(struct folder *f, const json_t *head)
 	char file[LAYOUT_FILE];
 	int err;
 
-	f->meta.fd = create(f->dir, layout_meta(file, f->map.name));
+	f->meta.fd = create(f->dir, layout_meta(file, f->plan.name));
 	if (f->meta.fd < 0)
 		return f->meta.fd;
 	err = append_line(&f->meta, head);
@@ -491,7 +492,7 @@ create_index(struct folder *f)
 {
 	char made[LAYOUT_FILE];
 
-	f->index.fd = create(f->dir, layout_index_new(made, f->map.name));
+	f->index.fd = create(f->dir, layout_index_new(made, f->plan.name));
 	if (f->index.fd < 0)
 		return f->index.fd;
 	return folder_lock(f->index.fd);
@@ -502,9 +503,9 @@ show_index(struct folder *f)
 {
 	char file[LAYOUT_FILE], made[LAYOUT_FILE];
 
-	layout_index_new(made, f->map.name);
+	layout_index_new(made, f->plan.name);
 	if (fdatasync(f->index.fd) < 0 ||
-	    renameat(f->dir, made, f->dir, layout_index(file, f->map.name)) <
+	    renameat(f->dir, made, f->dir, layout_index(file, f->plan.name)) <
 		0 ||
 	    fsync(f->dir) < 0 || fsync(f->disk) < 0)
 		return -errno;
@@ -532,7 +533,7 @@ folder_make(struct folder **folder, const struct disk *disk, const char *name,
 		.data = -1,
 		.direct = -1,
 	};
-	err = layout_map_make(&f->map, name, head);
+	err = layout_plan_make(&f->plan, name, head);
 	if (err) {
 		free(f);
 		return err;
@@ -567,12 +568,12 @@ remove_folder(struct folder *f)
 	char file[LAYOUT_FILE];
 
 	if (f->dir >= 0) {
-		unlinkat(f->dir, layout_index_new(file, f->map.name), 0);
-		unlinkat(f->dir, layout_index(file, f->map.name), 0);
-		unlinkat(f->dir, layout_meta(file, f->map.name), 0);
+		unlinkat(f->dir, layout_index_new(file, f->plan.name), 0);
+		unlinkat(f->dir, layout_index(file, f->plan.name), 0);
+		unlinkat(f->dir, layout_meta(file, f->plan.name), 0);
 		data_remove(f);
 	}
-	unlinkat(f->disk, layout_dir(file, f->map.name, f->map.layout),
+	unlinkat(f->disk, layout_dir(file, f->plan.name, f->plan.layout),
 		 AT_REMOVEDIR);
 }
 
@@ -586,7 +587,7 @@ folder_create(struct folder **folder, const struct disk *disk, const char *name,
 
 	if (err)
 		return err;
-	layout_dir(dir, name, f->map.layout);
+	layout_dir(dir, name, f->plan.layout);
 	if (mkdirat(f->disk, dir, 0755) < 0) {
 		err = -errno;
 		goto fail;
@@ -636,7 +637,7 @@ folder_chunk(struct folder *folder, uint64_t number, int flags, uint64_t bytes)
 	if (number >= LAYOUT_CHUNKS)
 		return -EFBIG;
 	fd = disk_open_at(folder->dir,
-			  layout_chunk(file, folder->map.name, number),
+			  layout_chunk(file, folder->plan.name, number),
 			  O_CREAT | O_EXCL | O_WRONLY | flags, DISK_NO_LINKS);
 	if (fd < 0)
 		return fd;
@@ -653,7 +654,7 @@ folder_unchunk(struct folder *folder, uint64_t number)
 {
 	char file[LAYOUT_FILE];
 
-	unlinkat(folder->dir, layout_chunk(file, folder->map.name, number), 0);
+	unlinkat(folder->dir, layout_chunk(file, folder->plan.name, number), 0);
 }
 
 /* Places a block in a file of its own. */
@@ -690,14 +691,14 @@ folder_unplace(struct folder *folder, const struct folder_place *place)
 	if (folder_serial(folder))
 		return data_unplace(folder, place);
 	close(place->fd);
-	layout_chunk(file, folder->map.name, place->number);
+	layout_chunk(file, folder->plan.name, place->number);
 	return unlinkat(folder->dir, file, 0) < 0 ? -errno : 0;
 }
 
 bool
 folder_serial(const struct folder *folder)
 {
-	return layout_map_shared(&folder->map);
+	return layout_plan_shared(&folder->plan);
 }
 
 /* ---- checksums ----------------------------------------------------------- */
@@ -717,7 +718,7 @@ open_sums(struct folder *f)
 	char file[LAYOUT_FILE];
 	int err;
 
-	f->sums.fd = disk_open_at(f->dir, layout_sums(file, f->map.name),
+	f->sums.fd = disk_open_at(f->dir, layout_sums(file, f->plan.name),
 				  O_CREAT | O_RDWR | O_APPEND, DISK_NO_LINKS);
 	if (f->sums.fd < 0)
 		return f->sums.fd;
@@ -879,14 +880,14 @@ write_cfg(const struct folder *f, const struct index_record *end,
 {
 	const json_t *bytes =
 	    json_object_get(json_object_get(tail, "end"), "bytes");
-	struct vbs_cfg cfg = { .packet = f->map.cfg_packet,
+	struct vbs_cfg cfg = { .packet = f->plan.cfg_packet,
 			       .files = end->number };
 	int err;
 
 	if (!cfg.packet)
 		return 0;
 	cfg.packets = (uint64_t)json_integer_value(bytes) / cfg.packet;
-	err = vbs_cfg_write(f->dir, f->map.name, &cfg);
+	err = vbs_cfg_write(f->dir, f->plan.name, &cfg);
 	if (!err && fsync(f->dir) < 0)
 		err = -errno;
 	return err;

@@ -22,7 +22,7 @@ struct append_file {
 };
 
 struct folder {
-	struct layout_map map;
+	struct layout_plan plan;
 	int disk; /* descriptor of the disk's directory; borrowed */
 	int dir;
 	struct append_file index, meta;
