@@ -77,19 +77,16 @@ RECEIVE_SOCKETS = \
 %C%_send_etd_la_SOURCES = %D%/send/etd/etd.c \
 	%D%/send/tcp/bytes.c %D%/send/tcp/bytes.h \
 	%D%/send/etd/etd_file.c %D%/send/etd/etd_file.h \
-	%D%/send/etd/given.c %D%/send/etd/given.h \
-	%D%/send/tcp/line.c %D%/send/tcp/line.h
-%C%_send_etd_la_LIBADD = libnet.la
+	%D%/send/etd/given.c %D%/send/etd/given.h
+%C%_send_etd_la_LIBADD = libchannel.la libnet.la libwire.la
 %C%_send_etd_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_send_null_la_SOURCES = %D%/send/null.c
 %C%_send_null_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_send_ucx_la_SOURCES = %D%/ucx/send.c \
-	%D%/send/tcp/channel.c %D%/send/tcp/channel.h \
 	%D%/send/tcp/framed.c %D%/send/tcp/framed.h \
-	%D%/send/tcp/line.c %D%/send/tcp/line.h \
 	%D%/ucx/way.c %D%/ucx/way.h \
 	%D%/ucx/worker.c %D%/ucx/worker.h
-%C%_send_ucx_la_LIBADD = libnet.la libwire.la
+%C%_send_ucx_la_LIBADD = libchannel.la libnet.la libwire.la
 %C%_send_ucx_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_send_udp_la_SOURCES = \
 	%D%/send/udp/udp.c %D%/send/udp/qdisc.c %D%/send/udp/qdisc.h
@@ -97,10 +94,9 @@ RECEIVE_SOCKETS = \
 %C%_send_udp_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_send_tcp_la_SOURCES = %D%/send/tcp/tcp.c \
 	%D%/send/tcp/bytes.c %D%/send/tcp/bytes.h \
-	%D%/send/tcp/channel.c %D%/send/tcp/channel_frame.c %D%/send/tcp/channel.h \
-	%D%/send/tcp/framed.c %D%/send/tcp/framed.h \
-	%D%/send/tcp/line.c %D%/send/tcp/line.h
-%C%_send_tcp_la_LIBADD = libnet.la libwire.la
+	%D%/send/tcp/channel_frame.c \
+	%D%/send/tcp/framed.c %D%/send/tcp/framed.h
+%C%_send_tcp_la_LIBADD = libchannel.la libnet.la libwire.la
 %C%_send_tcp_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_write_aio_la_SOURCES = %D%/write/aio.c
 %C%_write_aio_la_LIBADD = -laio

@@ -30,7 +30,7 @@ room()
 		fi
 		echo "$file:$line: includes $name; $folder may include:$allowed"
 		faults=$((faults + 1))
-	done < <(grep -HnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*("|<(contract|net|wire|base|control|store|flow|daemon|cli|fuse|plugins|tests)/)' \
+	done < <(grep -HnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*("|<(contract|net|wire|channel|base|control|store|flow|daemon|cli|fuse|plugins|tests)/)' \
 		"$folder"/*.[ch] |
 		sed -E 's/^([^:]*:[0-9]+):[^"<]*["<]([^">]*).*/\1:\2/')
 }
@@ -54,12 +54,13 @@ part()
 part src/contract '' .
 part src/wire 'contract' .
 part src/net 'contract wire' .
+part src/channel 'contract wire net' .
 part src/base 'contract' .
 part src/control 'contract base net' .
 part src/store 'contract wire net base control' \
 	disk record foreign recording list view read write finish repair
 store=$listed
-part src/flow "$store" \
+part src/flow "$store channel" \
 	memory place slots heaps receive output write source send copy
 part src/daemon "$listed" \
 	loop conf disks sessions transfers schedule requests main
@@ -71,8 +72,8 @@ part fuse "$store" live tree .
 part plugins/format 'contract' .
 part plugins/write 'contract' .
 part plugins/receive 'contract net wire' . udp tcp
-part plugins/send 'contract net wire' . tcp etd udp
-part plugins/ucx "contract net wire receive/tcp send/tcp" .
+part plugins/send 'contract net wire channel' . tcp etd udp
+part plugins/ucx "contract net wire channel receive/tcp send/tcp" .
 
 while read -r folder; do
 	[[ " ${rooms[*]} " == *" $folder "* ]] || {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions channel_begin() to channel_detach() of send/tcp/channel.h, for
+ * The functions channel_begin() to channel_detach() of channel/channel.h, for
  * frames whose payloads go by UCX.
  *
  * A payload is one stretch of memory, never a list of pieces: libucx 1.13

@@ -2,7 +2,7 @@
 #ifndef SPATE_UCX_WAY_H
 #define SPATE_UCX_WAY_H
 
-#include "send/tcp/channel.h"
+#include "channel/channel.h"
 #include "worker.h"
 
 /*

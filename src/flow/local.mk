@@ -64,4 +64,4 @@ libflow_a_SOURCES = \
 	%D%/copy/copy_out.c %D%/copy/copy_out.h \
 	%D%/copy/copy_out_priv.h \
 	%D%/copy/copy_out_send.c
-FLOW_LIBS = libflow.a $(STORE_LIBS)
+FLOW_LIBS = libflow.a libchannel.a $(STORE_LIBS)

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "contract/send.h"
-#include "send/tcp/line.h"
+#include "channel/line.h"
 
 /*
  * A talk is a dialogue of text lines over a connection: one line asks, lines

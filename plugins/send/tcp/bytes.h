@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "contract/send.h"
-#include "line.h"
+#include "channel/line.h"
 
 /*
  * Keeps account of memory that the kernel sends from where it lies

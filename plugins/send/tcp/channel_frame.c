@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "channel.h"
+#include "channel/channel.h"
 
 void
 channel_begin(struct channel *c, struct place first, int64_t time_ns)

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "channel.h"
+#include "channel/channel.h"
 #include "contract/send.h"
 
 /*

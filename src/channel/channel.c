@@ -4,7 +4,7 @@
  * and every whole frame in it is acted on.  An answer that is too long to be of
  * interest is recognised by its header.
  */
-#include "channel.h"
+#include "channel/channel.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
 
 #include "wire/handshake.h"
 #include "contract/send.h"
-#include "line.h"
+#include "channel/line.h"
 
 /*
  * A channel is one connection of a transfer (wire/frame.h), at the sender's end.  It

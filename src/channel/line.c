@@ -10,7 +10,7 @@
  * (TCP_INFO): a peer is gone if data was sent again and again for `vanish` ns
  * without any answer.  While no data is on its way, keepalive does the same.
  */
-#include "line.h"
+#include "channel/line.h"
 
 #include <errno.h>
 #include <linux/tcp.h>
