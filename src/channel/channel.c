@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "wire/copy.h"
 #include "wire/refuse.h"
 
 #define GREETING (15 * NS_SECOND) /* time for the answer to HELLO */
@@ -48,7 +49,10 @@ channel_make(struct channel *c, const struct channel_args *args,
 	line_make(&c->line, &args->line);
 	c->stage = malloc(args->most);
 	c->hello = malloc(WIRE_HEADER + WIRE_HELLO_BYTES + strlen(args->json));
-	if (!c->stage || !c->hello)
+	c->in_bytes =
+	    WIRE_HEADER_MOST + (args->hear ? CHANNEL_COPY_IN : CHANNEL_IN);
+	c->in = malloc(c->in_bytes);
+	if (!c->stage || !c->hello || !c->in)
 		return -ENOMEM;
 	hello_make(c);
 	return 0;
@@ -62,6 +66,7 @@ channel_free(struct channel *c)
 		c->a->beside->free(c);
 	free(c->stage);
 	free(c->hello);
+	free(c->in);
 }
 
 void
@@ -140,7 +145,7 @@ refused(struct channel *c, const uint8_t *payload, uint32_t bytes)
 
 	refuse_unpack(&r, payload, bytes);
 	c->too_many = strcmp(r.code, "connections") == 0;
-	err = !strcmp(r.code, "busy") ? -EBUSY
+	err = !strcmp(r.code, "busy") || !strcmp(r.code, "no-disk") ? -EBUSY
 	      /* the data were damaged on the way: connect again */
 	      : !strcmp(r.code, "broken") ? -EPIPE
 					  : -EACCES;
@@ -201,10 +206,18 @@ answer_do(struct channel *c, const struct wire_frame *f, const uint8_t *payload)
 			line_give(&c->line, h->out, h->out_bytes);
 		return 0;
 	}
+	if (c->a->hear && c->state == CHANNEL_OPEN && f->type != WIRE_REFUSE)
+		return c->a->hear(c, f, payload);
 	switch (f->type) {
-	case WIRE_HAVE: return have(c, f);
+	case WIRE_HAVE:
+		return c->a->hear ? broken(c, -EPROTO, "takes no copies")
+				  : have(c, f);
 	case WIRE_BESIDE: return beside_open(c, f, payload);
-	case WIRE_WELCOME: return broken(c, -EXDEV, "takes copies");
+	case WIRE_WELCOME:
+		if (!c->a->hear)
+			return broken(c, -EXDEV, "takes copies");
+		c->state = CHANNEL_OPEN;
+		return 0;
 	case WIRE_REFUSE: return refused(c, payload, f->payload_bytes);
 	default:
 		return broken(c, -EPROTO,
@@ -229,13 +242,15 @@ answer_take(struct channel *c, uint32_t *used)
 			      "bytes to others");
 	if (c->got < WIRE_HEADER)
 		return 0;
-	why = wire_unpack(&f, c->in, c->a->host->crc32c);
+	why = c->a->hear ? wire_copy_unpack(&f, c->in, c->a->host->crc32c)
+			 : wire_unpack(&f, c->in, c->a->host->crc32c);
 	if (why)
 		return broken(c, -EPIPE, "sent %s", why);
-	if (f.type == WIRE_WELCOME && c->handshake.state == HANDSHAKE_DONE)
+	if (f.type == WIRE_WELCOME && !c->a->hear &&
+	    c->handshake.state == HANDSHAKE_DONE)
 		return broken(c, -EXDEV, "takes copies");
 	bytes = f.header_bytes + f.payload_bytes;
-	if (bytes > sizeof c->in)
+	if (bytes > c->in_bytes)
 		return broken(c, -EPROTO, "sent an answer that is too long");
 	if (c->got < bytes)
 		return 0;
@@ -249,8 +264,7 @@ answers_hear(struct channel *c)
 	uint32_t used = 1;
 	int got, err = 0;
 
-	got = line_read(&c->line, c->in + c->got,
-			(uint32_t)sizeof c->in - c->got);
+	got = line_read(&c->line, c->in + c->got, c->in_bytes - c->got);
 	if (got < 0)
 		return got == -ENODATA
 			   ? broken(c, -EPIPE, "closed the connection")
@@ -266,6 +280,31 @@ answers_hear(struct channel *c)
 	return err;
 }
 
+/* ---- sending --------------------------------------------------------- */
+
+int
+channel_flush(struct channel *c)
+{
+	int err = line_flush(&c->line, 0);
+
+	return !err || err == -EAGAIN
+		   ? 0
+		   : broken(c, err, "is gone: %s", strerror(-err));
+}
+
+int
+channel_put(struct channel *c, const struct wire_frame *f, const void *payload,
+	    int64_t now)
+{
+	c->frame = *f;
+	c->spoke = now;
+	wire_pack(&c->frame, c->header, c->a->host->crc32c);
+	line_give(&c->line, c->header, WIRE_HEADER);
+	if (f->payload_bytes)
+		line_give(&c->line, payload, f->payload_bytes);
+	return channel_flush(c);
+}
+
 int
 channel_step(struct channel *c, int64_t now)
 {
@@ -277,9 +316,9 @@ channel_step(struct channel *c, int64_t now)
 		err = answers_hear(c);
 	if (err)
 		return err;
-	err = line_flush(&c->line, 0);
-	if (err && err != -EAGAIN)
-		return broken(c, err, "is gone: %s", strerror(-err));
+	err = channel_flush(c);
+	if (err)
+		return err;
 	err = c->a->beside ? c->a->beside->step(c, now) : 0;
 	if (c->a->beside && channel_is_free(c))
 		line_was_good(&c->line);

@@ -19,7 +19,9 @@
  * All functions belong to the sender thread, and none waits.
  */
 enum {
-	CHANNEL_IN = 4096,    /* bytes of an answer that are read */
+	CHANNEL_IN = 4096, /* bytes of an answer that are read */
+	/* the same for a copy */
+	CHANNEL_COPY_IN = WIRE_ANSWER_MOST,
 	CHANNEL_SMALL = 1024, /* bytes: smaller pieces are copied into one */
 };
 
@@ -89,7 +91,16 @@ struct channel_args {
 	const uint8_t *secret;
 	uint32_t secret_bytes;
 	const char *json; /* text of the HELLO; "": none */
-	char *why;	  /* sentence: last error */
+	/*
+	 * The transfer is a copy (wire/copy.h): WELCOME opens its channels in
+	 * place of HAVE, frames go by channel_put(), and those of the receiver
+	 * come here.  Returns 0; or -errno, which channel_step() returns.  NULL:
+	 * the transfer sends packets.
+	 */
+	int (*hear)(struct channel *c, const struct wire_frame *f,
+		    const uint8_t *payload);
+	void *hear_arg; /* for `hear` */
+	char *why;	/* sentence: last error */
 	uint32_t why_bytes;
 };
 
@@ -111,9 +122,9 @@ struct channel {
 	struct place have; /* the place in the receiver's last HAVE */
 	int64_t spoke;	   /* steady ns: when a frame was last sent */
 	struct handshake handshake;
-	uint8_t in[WIRE_HEADER_MOST + CHANNEL_IN];
-	uint32_t got;	/* bytes in `in` */
-	uint8_t *hello; /* the HELLO frame */
+	uint8_t *in;		/* in_bytes: what the receiver says */
+	uint32_t in_bytes, got; /* `got` of them have come */
+	uint8_t *hello;		/* the HELLO frame */
 	uint32_t hello_bytes;
 	/* The frame on its way. */
 	struct wire_frame frame;
@@ -137,7 +148,8 @@ void channel_free(struct channel *c);
 /*
  * Connects, sends what is left, and reads answers.  Returns 0; -EAGAIN: not
  * connected, call again; -EXDEV: the receiver wants a copy of the recording;
- * -EACCES or -EPROTO: it will never work; else -errno: the connection broke.
+ * -EACCES or -EPROTO: it will never work; -EBUSY: the receiver has no room, or
+ * no disk, just now; else -errno: the connection broke.
  * After all but 0 the channel is DOWN, and `why` has a sentence.
  */
 int channel_step(struct channel *c, int64_t now);
@@ -171,6 +183,16 @@ int channel_send(struct channel *c, int64_t now);
  */
 int channel_mark(struct channel *c, struct place at, int64_t now);
 int channel_end(struct channel *c, struct place at, int64_t now);
+
+/* Sends what was given to the line; returns as channel_send(). */
+int channel_flush(struct channel *c);
+
+/*
+ * Sends a frame of a copy, whose payload_bytes and payload_crc are set; the
+ * payload stays in place while line_is_busy().  Returns as channel_send().
+ */
+int channel_put(struct channel *c, const struct wire_frame *f,
+		const void *payload, int64_t now);
 
 /* Copies what is not sent yet, because the memory of packets is wanted back. */
 void channel_detach(struct channel *c);

@@ -74,11 +74,14 @@ options_set(const struct line *l, int fd)
 		{ IPPROTO_TCP, TCP_KEEPINTVL, every },
 		{ IPPROTO_TCP, TCP_KEEPCNT, 3 },
 	};
+	const struct linger away = { .l_onoff = 1 };
 	int bytes = (int)l->a->buffer;
 
 	for (unsigned i = 0; i < sizeof option / sizeof *option; i++)
 		setsockopt(fd, option[i].level, option[i].name,
 			   &option[i].value, sizeof option[i].value);
+	if (l->a->abrupt)
+		setsockopt(fd, SOL_SOCKET, SO_LINGER, &away, sizeof away);
 	if (bytes && setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes,
 				sizeof bytes) < 0)
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);

@@ -33,6 +33,9 @@ struct line_args {
 	int64_t vanish;
 	/* bytes of the socket's buffer; 0: the kernel chooses */
 	uint64_t buffer;
+	/* closing it, or the end of the process, discards what the peer has
+	 * not read, so that a peer that reads nothing notices at once */
+	bool abrupt;
 };
 
 struct line {

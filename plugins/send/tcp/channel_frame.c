@@ -11,9 +11,6 @@
  * MiB of L2 that did other work as well: 64K 0.150, 128K 0.140, 256K 0.165,
  * 512K 0.185, 1M 0.19; plain bytes, without checksum, 0.11.
  */
-#include <errno.h>
-#include <stdio.h>
-
 #include "channel/channel.h"
 
 void
@@ -87,19 +84,6 @@ channel_add(struct channel *c, const struct send_run *run, uint32_t i,
 	return n;
 }
 
-static int
-flush(struct channel *c)
-{
-	int err = line_flush(&c->line, 0);
-
-	if (!err || err == -EAGAIN)
-		return 0;
-	snprintf(c->a->why, c->a->why_bytes, "%s is gone: %s", c->line.peer,
-		 strerror(-err));
-	channel_drop(c, err);
-	return err;
-}
-
 int
 channel_send(struct channel *c, int64_t now)
 {
@@ -108,7 +92,7 @@ channel_send(struct channel *c, int64_t now)
 	c->spoke = now;
 	c->carried |= c->frame.packets > 0;
 	wire_pack(&c->frame, c->header, c->a->host->crc32c);
-	return flush(c);
+	return channel_flush(c);
 }
 
 int

@@ -451,7 +451,7 @@ caller_make(struct inbox *in, int fd, const char *from,
 	c->link.link.fd = fd;
 	c->link.link.stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	snprintf(c->from, sizeof c->from, "%s", from);
-	link_tune(fd, false);
+	link_tune(fd);
 	err = c->link.link.stop < 0 ? errno : 0;
 	if (!err) {
 		pthread_mutex_lock(&in->lock);

@@ -14,40 +14,20 @@
 #include "base/clock.h"
 #include "base/crc32c.h"
 
-enum { GONE_MS = 30000, GONE_PROBES = 7 };
+enum { GONE_MS = 30000 };
 
 void
-link_tune(int fd, bool sends)
+link_tune(int fd)
 {
 	static const int one = 1, idle = 10, each = 5, times = 4;
-	static const struct linger reset = { .l_onoff = 1 };
 	static const unsigned gone = GONE_MS;
 
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &each, sizeof each);
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof times);
-	if (!sends)
-		setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &gone,
-			   sizeof gone);
-	else
-		setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &gone, sizeof gone);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-}
-
-/* True if the peer is gone.  A peer without room answers each probe of its
- * window; so a peer is gone when data stay unacknowledged, or several probes
- * unanswered. */
-bool
-link_gone(int fd)
-{
-	struct tcp_info info = { 0 };
-	socklen_t n = sizeof info;
-
-	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) < 0)
-		return false;
-	return (info.tcpi_unacked && info.tcpi_last_ack_recv > GONE_MS) ||
-	       info.tcpi_probes > GONE_PROBES;
 }
 
 static int

@@ -9,8 +9,8 @@
 #include "wire/copy.h"
 
 /*
- * A link is one connection of a copy.  The calls below block their thread until
- * the peer has sent or taken something, or an eventfd tells it to stop.
+ * A link is one connection of a copy, at the receiver's end.  The calls below
+ * block their thread until the peer has sent or taken something, or an eventfd tells it to stop.
  *
  * They return 0; -ECANCELED when told to stop; -ECONNRESET when the peer is
  * gone; -ETIMEDOUT at `until` (steady ns; INT64_MAX: never); or another -errno.
@@ -24,16 +24,9 @@ struct copy_link {
 	int64_t by;
 };
 
-/*
- * Sets the options of a copy's socket: a peer that does not answer for half a
- * minute is gone.  A sender of pieces (`sends`) cannot leave that to
- * TCP_USER_TIMEOUT, which would also end a connection whose peer merely has no
- * room for so long; it calls link_gone() now and then.  And when it closes or
- * dies, data that the peer did not read is discarded (SO_LINGER 0), so that the
- * peer notices at once.
- */
-void link_tune(int fd, bool sends);
-bool link_gone(int fd);
+/* Sets the options of the socket: a sender that does not answer for half a
+ * minute is gone. */
+void link_tune(int fd);
 
 int link_read(const struct copy_link *l, void *to, size_t bytes, int64_t until);
 

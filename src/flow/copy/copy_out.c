@@ -11,19 +11,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/log.h"
-#include "base/secret.h"
 #include "net/url.h"
-#include "wire/handshake.h"
-#include "wire/refuse.h"
 
-enum { AGAIN_MS = 250, AGAIN_MOST_MS = 5000 };
+#define AGAIN	   (NS_SECOND / 4) /* between attempts */
+#define AGAIN_MOST (5 * NS_SECOND)
 
 /* ---- what is said ------------------------------------------------------- */
 
@@ -62,6 +59,14 @@ copy_out_show(struct copy_out *c)
 	if (state == c->base.facts.state && now < c->base.show_at)
 		return;
 	c->base.facts.state = state;
+	c->base.facts.send.connections = 0;
+	for (unsigned i = 0; i < c->lanes; i++)
+		c->base.facts.send.connections +=
+		    c->lane[i].state == CHANNEL_OPEN;
+	if (c->lanes)
+		snprintf(c->base.facts.send.peer,
+			 sizeof c->base.facts.send.peer, "%s",
+			 c->lane[0].line.peer);
 	c->base.facts.asked =
 	    atomic_load_explicit(&c->base.rate, memory_order_relaxed);
 	sender_show(&c->base, now);
@@ -69,12 +74,7 @@ copy_out_show(struct copy_out *c)
 
 /* ---- connections ------------------------------------------------------- */
 
-/* Makes connections: looks up the name, tries each address, says HELLO and
- * proves the secret. */
-
-enum { CONNECT_S = 10, ANSWER_S = 20 };
-
-/* ---- the URL ------------------------------------------------------------ */
+#define VANISHED (30 * NS_SECOND) /* silence of a peer that counts as gone */
 
 /* Reads the URL of an inbox.  0, or -EINVAL with a sentence. */
 static int
@@ -90,237 +90,139 @@ inbox_read(struct url *u, const char *to, char *why, uint32_t why_bytes)
 	return -EINVAL;
 }
 
-/* ---- what goes wrong ---------------------------------------------------- */
-
+/* Takes the error of a channel, which left a sentence in c->why. */
 int
 copy_out_broke(struct copy_out *c, int err)
 {
-	char why[SEND_SENTENCE];
-
-	if (err == -ECANCELED)
-		return err;
-	snprintf(why, sizeof why, "%s: %s", c->a.to,
-		 err == -ECONNRESET  ? "the connection broke"
-		 : err == -ETIMEDOUT ? "it does not answer"
-				     : strerror(-err));
-	copy_out_say(c, SENDER_CONNECTING, why);
+	/* A frame was wrong: copy_out_fail() has said how. */
+	if (c->base.facts.state == SENDER_FAILED)
+		return -EPROTO;
+	if (err == -EACCES || err == -EPROTO)
+		return copy_out_fail(c, "%s", c->why);
+	copy_out_say(c, SENDER_CONNECTING, c->why);
 	return -EAGAIN;
+}
+
+static int
+lane_turn(struct copy_out *c, struct channel *l, int64_t now)
+{
+	bool busy = l->state == CHANNEL_OPEN && line_is_busy(&l->line);
+	int err = channel_step(l, now);
+
+	/* Not connected yet; or the next of its addresses is to be tried. */
+	if (err == -EAGAIN ||
+	    (err && l->state == CHANNEL_DOWN && !l->line.retry))
+		return 0;
+	if (err)
+		return copy_out_broke(c, err);
+	if (busy && !line_is_busy(&l->line))
+		c->contact = now;
+	return 0;
 }
 
 int
-copy_out_refused(struct copy_out *c, const uint8_t *payload, uint32_t bytes)
+copy_out_turn(struct copy_out *c, int64_t until)
 {
-	char why[SEND_SENTENCE];
-	struct refuse r;
-
-	refuse_unpack(&r, payload, bytes);
-	snprintf(why, sizeof why, "%.120s: %.100s%s%.90s", c->a.to, r.what,
-		 *r.why ? ": " : "", r.why);
-	if (strcmp(r.code, "busy") != 0 && strcmp(r.code, "no-disk") != 0)
-		return copy_out_fail(c, "%s", why);
-	copy_out_say(c, SENDER_CONNECTING, why);
-	return -EAGAIN;
-}
-
-/* ---- connecting --------------------------------------------------------- */
-
-static int
-connect_to(struct copy_out *c, const union endpoint *to, int *fd)
-{
-	struct pollfd p[2] = { { .events = POLLOUT },
-			       { .fd = c->stop, .events = POLLIN } };
-	socklen_t n = sizeof(int);
+	struct pollfd fd[COPY_OUT_LANES + 1] = { { .fd = c->base.wake,
+						   .events = POLLIN } };
+	struct timespec t = { 0 };
+	int64_t now = clock_steady();
+	unsigned n = 1;
 	int err = 0;
 
-	*fd = socket(to->any.sa_family,
-		     SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (*fd < 0)
-		return -errno;
-	p[0].fd = *fd;
-	if (connect(*fd, &to->any, endpoint_bytes(to)) < 0 &&
-	    errno != EINPROGRESS) {
-		err = -errno;
-	} else if (poll(p, 2, CONNECT_S * 1000) <= 0) {
-		err = -ETIMEDOUT;
-	} else if (p[1].revents) {
-		err = -ECANCELED;
-	} else {
-		getsockopt(*fd, SOL_SOCKET, SO_ERROR, &err, &n);
-		err = -err;
+	for (unsigned i = 0; i < c->lanes; i++)
+		n += line_poll(&c->lane[i].line, &fd[n], &until);
+	if (until > now) {
+		t.tv_sec = (until - now) / NS_SECOND;
+		t.tv_nsec = (until - now) % NS_SECOND;
 	}
-	if (!err) {
-		link_tune(*fd, true);
-		return 0;
-	}
-	close(*fd);
-	*fd = -1;
+	ppoll(fd, n, &t, NULL);
+	if (fd[0].revents)
+		sender_wake_read(&c->base);
+	if (atomic_load_explicit(&c->base.stop, memory_order_relaxed))
+		return -ECANCELED;
+	now = clock_steady();
+	for (unsigned i = 0; i < c->lanes && !err; i++)
+		err = lane_turn(c, &c->lane[i], now);
+	copy_out_show(c);
+	if (!err && c->waiting && now - c->waiting > c->a.patience)
+		err = copy_out_fail(c, "%s had no room for it for too long",
+				    c->a.to);
 	return err;
 }
 
-static int
-dial(struct copy_out *c, int *fd)
+int
+copy_out_tell(struct copy_out *c, struct channel *lane,
+	      const struct wire_frame *frame, const void *payload,
+	      uint32_t bytes)
 {
-	char why[SEND_SENTENCE];
-	struct resolved found;
-	struct url url;
-	int err;
+	struct wire_frame f = *frame;
+	int err = 0;
 
-	if (inbox_read(&url, c->a.to, why, sizeof why))
-		return copy_out_fail(c, "%s", why);
-	sender_into(&c->base);
-	err = resolve(&found, &url, why, sizeof why);
-	sender_out(&c->base);
-	if (err == -EAGAIN)
-		copy_out_say(c, SENDER_CONNECTING, why);
+	f.payload_bytes = bytes;
+	f.payload_crc = crc32c(0, payload, bytes);
+	while (!err && line_is_busy(&lane->line))
+		err = copy_out_turn(c, clock_steady() + NS_SECOND);
 	if (err)
-		return err == -EAGAIN ? err : copy_out_fail(c, "%s", why);
-	err = -ENOENT;
-	for (unsigned i = 0; i < found.n && err && err != -ECANCELED; i++)
-		err = connect_to(c, &found.at[i], fd);
-	return err ? copy_out_broke(c, err) : 0;
+		return err;
+	err = channel_put(lane, &f, payload, clock_steady());
+	if (err)
+		return copy_out_broke(c, err);
+	while (!err && line_is_busy(&lane->line))
+		err = copy_out_turn(c, clock_steady() + NS_SECOND);
+	return err;
 }
 
-/* ---- greeting ----------------------------------------------------------- */
-
-static json_t *
-about(const struct copy_out *c)
+/* Looks up the inbox, and makes the HELLO of this attempt. */
+static int
+link_make(struct copy_out *c)
 {
 	json_t *about = json_pack("{s:b, s:s, s:I}", "copy", 1, "name",
 				  c->a.name, "attempt", (json_int_t)c->attempt);
+	struct url url;
+	size_t n;
+	int err;
 
 	if (about && c->a.as)
 		json_object_set_new(about, "as", json_string(c->a.as));
-	return about;
-}
-
-static int
-hello_send(struct copy_out *c, unsigned i, uint8_t hello[WIRE_HELLO_BYTES])
-{
-	const struct wire_hello h = { .version = WIRE_VERSION,
-				      .packet_bytes = 1,
-				      .connections = c->lanes,
-				      .connection = i,
-				      .transfer = c->transfer };
-	const struct wire_frame f = { .type = WIRE_HELLO };
-	json_t *json = about(c);
-	size_t n = WIRE_HELLO_BYTES;
-
-	wire_hello_pack(&h, hello);
-	memcpy(c->buffer, hello, n);
-	n += json_dumpb(json, (char *)c->buffer + n, 4096, JSON_COMPACT);
-	json_decref(json);
-	return link_send(&c->lane[i].link, &f, c->buffer, (uint32_t)n);
-}
-
-/* Sends the frame that the handshake has made, if any. */
-static int
-shake(const struct copy_lane *l, const struct handshake *h)
-{
-	struct wire_frame f;
-
-	if (!h->out_bytes)
-		return 0;
-	if (wire_copy_unpack(&f, h->out, crc32c))
-		return -EINVAL;
-	return link_send(&l->link, &f, h->out + WIRE_HEADER, f.payload_bytes);
-}
-
-/* Handles frames until WELCOME. */
-static int
-greeted(struct copy_out *c, struct copy_lane *l, struct handshake *h)
-{
-	int64_t until = clock_steady() + ANSWER_S * NS_SECOND;
-	struct wire_frame f;
-	const char *why;
-	int err;
-
-	for (;;) {
-		err = link_frame(&l->link, &f, until, &why);
-		if (!err && f.payload_bytes > WIRE_ANSWER_MOST)
-			return copy_out_fail(c, "%s is no inbox", c->a.to);
-		if (!err)
-			err = link_payload(&l->link, &f, c->buffer);
-		if (err == -EBADMSG)
-			return copy_out_fail(c, "%s sent %s", c->a.to,
-					     why ? why : "a damaged frame");
-		if (err)
-			return copy_out_broke(c, err);
-		if (f.type == WIRE_REFUSE)
-			return copy_out_refused(c, c->buffer, f.payload_bytes);
-		if (!handshake_take(h, &f, c->buffer))
-			break;
-		if (h->state == HANDSHAKE_BROKEN)
-			return copy_out_fail(c, "%s sent %s", c->a.to, h->why);
-		err = shake(l, h);
-		if (err)
-			return copy_out_broke(c, err);
-	}
-	if (f.type == WIRE_WELCOME)
-		return 0;
-	return copy_out_fail(c, "%s takes no copies", c->a.to);
-}
-
-static int
-greet(struct copy_out *c, unsigned i)
-{
-	const struct wire_frame here = { .type = WIRE_STATE };
-	struct handshake_args args = { .secret = c->secret,
-				       .secret_bytes = c->a.secret_bytes,
-				       .hmac = hmac_sha256,
-				       .crc32c = crc32c,
-				       .sender = true };
-	uint8_t hello[WIRE_HELLO_BYTES];
-	struct copy_lane *l = &c->lane[i];
-	struct handshake h;
-	int err;
-
-	if (getrandom(args.nonce, sizeof args.nonce, 0) != sizeof args.nonce)
-		return copy_out_fail(c, "the kernel gives no random numbers");
-	handshake_begin(&h, &args);
-	err = hello_send(c, i, hello);
-	if (err)
-		return copy_out_broke(c, err);
-	handshake_hello(&h, hello);
-	err = greeted(c, l, &h);
-	if (err)
-		return err;
-	err = link_send(&l->link, &here, NULL, 0);
+	n = json_dumpb(about, c->json, sizeof c->json - 1, JSON_COMPACT);
+	json_decref(about);
+	if (!n || n >= sizeof c->json)
+		return copy_out_fail(c, "its name is too long for a HELLO");
+	c->json[n] = '\0';
+	if (inbox_read(&url, c->a.to, c->why, sizeof c->why))
+		return copy_out_fail(c, "%s", c->why);
+	sender_into(&c->base);
+	err = resolve(&c->link.line.to, &url, c->why, sizeof c->why);
+	sender_out(&c->base);
+	if (err && err != -EAGAIN)
+		return copy_out_fail(c, "%s", c->why);
 	return err ? copy_out_broke(c, err) : 0;
 }
 
-/* Makes connection i, up to the peer's WELCOME.  0; -EAGAIN: a later attempt
- * may succeed, and the state says why; -ECANCELED; -EPROTO. */
+/* Makes the next connection, up to the peer's WELCOME, and says that it comes
+ * to copy.  0; -EAGAIN: a later attempt may succeed, and the state says why;
+ * -ECANCELED; -EPROTO. */
 static int
-connect_lane(struct copy_out *c, unsigned i)
+connect_lane(struct copy_out *c)
 {
-	struct copy_lane *l = &c->lane[i];
-	int err;
+	const struct wire_frame here = { .type = WIRE_STATE };
+	struct channel *l = &c->lane[c->lanes];
+	int err = channel_make(l, &c->link, c->lanes);
 
-	if (!l->buffer)
-		l->buffer = malloc(WIRE_HEADER + COPY_PIECE);
-	if (!l->buffer)
-		return copy_out_fail(c, "out of memory");
-	l->bytes = l->sent = 0;
-	l->link.stop = c->stop;
-	err = dial(c, &l->link.fd);
-	if (!err)
-		err = greet(c, i);
+	c->lanes++;
 	if (err)
-		return err;
-	link_peer(l->link.fd, c->base.facts.send.peer);
-	c->base.facts.send.connections++;
-	return 0;
+		return copy_out_fail(c, "out of memory");
+	while (!err && l->state != CHANNEL_OPEN)
+		err = copy_out_turn(c, clock_steady() + NS_SECOND);
+	return err ? err : copy_out_tell(c, l, &here, NULL, 0);
 }
 
 static void
 hang_up(struct copy_out *c)
 {
-	for (unsigned i = 0; i < COPY_OUT_LANES; i++) {
-		if (c->lane[i].link.fd >= 0)
-			close(c->lane[i].link.fd);
-		c->lane[i].link.fd = -1;
-	}
-	c->base.facts.send.connections = 0;
+	while (c->lanes)
+		channel_free(&c->lane[--c->lanes]);
 }
 
 /* ---- one attempt ------------------------------------------------------- */
@@ -332,7 +234,8 @@ hang_up(struct copy_out *c)
  * three rounds of that have gained nothing.
  */
 
-enum { GROW_MS = 300, ROUNDS = 3 };
+#define GROW (NS_SECOND * 3 / 10) /* between looks at a live recording */
+enum { ROUNDS = 3 };
 
 static bool
 is_live(const struct copy_out *c)
@@ -345,13 +248,12 @@ is_live(const struct copy_out *c)
 static int
 grow(struct copy_out *c)
 {
-	int err;
+	int64_t until = clock_steady() + GROW;
+	int err = 0;
 
 	copy_out_say(c, SENDER_WAITING, "");
-	err = link_pause(&c->lane[0].link, GROW_MS);
-	if (err)
-		return copy_out_broke(c, err);
-	err = copy_out_listen(c);
+	while (!err && clock_steady() < until)
+		err = copy_out_turn(c, until);
 	if (err)
 		return err;
 	sender_into(&c->base);
@@ -421,14 +323,17 @@ agree(struct copy_out *c)
 static int
 attempt(struct copy_out *c)
 {
-	int err = connect_lane(c, 0);
+	int err = link_make(c);
 
 	c->told = 0;
 	c->waiting = 0;
+	c->awaits = 0;
+	if (!err)
+		err = connect_lane(c);
 	if (!err)
 		err = copy_out_head(c);
-	for (unsigned i = 1; i < c->lanes && !err; i++)
-		err = connect_lane(c, i);
+	while (c->lanes < c->lanes_most && !err)
+		err = connect_lane(c);
 	if (!err)
 		err = follow(c);
 	if (!err)
@@ -483,9 +388,8 @@ is_patient(const struct copy_out *c)
 static int
 tries(struct copy_out *c)
 {
-	const struct copy_link nobody = { .fd = -1, .stop = c->stop };
-	int64_t contact;
-	int wait = AGAIN_MS, err;
+	int64_t wait = AGAIN, contact, until;
+	int err;
 
 	c->contact = clock_steady();
 	do {
@@ -496,14 +400,18 @@ tries(struct copy_out *c)
 		hang_up(c);
 		if (err != -EAGAIN)
 			return err;
-		wait = c->contact != contact ? AGAIN_MS : 2 * wait;
-		if (wait > AGAIN_MOST_MS)
-			wait = AGAIN_MOST_MS;
+		wait = c->contact != contact ? AGAIN : 2 * wait;
+		if (wait > AGAIN_MOST)
+			wait = AGAIN_MOST;
 		/* `why` was set by the attempt. */
 		c->base.facts.state = SENDER_CONNECTING;
 		c->base.facts.send.reconnects++;
 		sender_show(&c->base, clock_steady());
-		err = link_pause(&nobody, wait);
+		until = clock_steady() + wait;
+		err = 0;
+		c->waiting = 0;
+		while (!err && clock_steady() < until)
+			err = copy_out_turn(c, until);
 	} while (!err && is_patient(c));
 	if (err)
 		return err;
@@ -519,8 +427,6 @@ close_all(struct copy_out *c)
 	copy_lines_free(c->lines);
 	if (c->rec)
 		recording_close(c->rec);
-	for (unsigned i = 0; i < COPY_OUT_LANES; i++)
-		free(c->lane[i].buffer);
 	for (unsigned i = 0; i < c->disks.n; i++)
 		disk_close(&c->disks.disk[i]);
 	source_close(c->a.source);
@@ -572,23 +478,11 @@ copy_free(struct sender *sender)
 	free((char *)c->a.name);
 	free((char *)c->a.to);
 	free((char *)c->a.as);
-	if (c->stop >= 0)
-		close(c->stop);
 	explicit_bzero(c->secret, sizeof c->secret);
 	free(c);
 }
 
-static void
-stopped(struct sender *sender)
-{
-	eventfd_write(((struct copy_out *)sender)->stop, 1);
-}
-
-static const struct sender_work work = {
-	.run = run,
-	.free = copy_free,
-	.stop = stopped,
-};
+static const struct sender_work work = { .run = run, .free = copy_free };
 
 static int
 args_take(struct copy_out *c, const struct copy_out_args *a)
@@ -608,17 +502,32 @@ args_take(struct copy_out *c, const struct copy_out_args *a)
 	c->a.secret = NULL;
 	if (!c->a.patience)
 		c->a.patience = COPY_OUT_PATIENCE_S * NS_SECOND;
-	c->lanes = a->connections ? a->connections : 1;
-	if (c->lanes > COPY_OUT_LANES)
-		c->lanes = COPY_OUT_LANES;
+	c->lanes_most = a->connections ? a->connections : 1;
+	if (c->lanes_most > COPY_OUT_LANES)
+		c->lanes_most = COPY_OUT_LANES;
 	c->base.changed = a->changed;
 	c->base.arg = a->arg;
 	c->base.facts.asked = a->rate;
 	c->base.facts.send.way = "a copy";
-	if (getrandom(&c->transfer, sizeof c->transfer, 0) !=
-	    sizeof c->transfer)
+	pacer_init(&c->pacer, a->rate);
+	c->host = log_host(c->a.name);
+	c->link = (struct channel_args){ .host = &c->host,
+					 .line = { .vanish = VANISHED,
+						   .abrupt = true },
+					 .packet_bytes = 1,
+					 .connections = c->lanes_most,
+					 .most = COPY_PIECE,
+					 .secret = c->secret,
+					 .secret_bytes = c->a.secret_bytes,
+					 .json = c->json,
+					 .hear = copy_out_hear,
+					 .hear_arg = c,
+					 .why = c->why,
+					 .why_bytes = sizeof c->why };
+	if (getrandom(&c->link.transfer, sizeof c->link.transfer, 0) !=
+	    sizeof c->link.transfer)
 		return -EIO;
-	c->transfer |= !c->transfer;
+	c->link.transfer |= !c->link.transfer;
 	if (inbox_read(&url, c->a.to, why, sizeof why))
 		return -EINVAL;
 	return disks_copy(&c->disks, a->disks);
@@ -637,11 +546,8 @@ copy_out_start(struct sender **copy, const struct copy_out_args *a,
 	}
 	c->a = *a;
 	c->a.name = c->a.to = c->a.as = NULL;
-	for (unsigned i = 0; i < COPY_OUT_LANES; i++)
-		c->lane[i].link.fd = -1;
 	c->sought = UINT64_MAX;
-	c->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = c->stop < 0 ? -errno : args_take(c, a);
+	err = args_take(c, a);
 	if (!err)
 		err = sender_run(&c->base, &work, a->rate);
 	if (!err) {

@@ -2,9 +2,10 @@
 #ifndef SPATE_FLOW_COPY_COPY_OUT_PRIV_H
 #define SPATE_FLOW_COPY_COPY_OUT_PRIV_H
 
+#include "channel/channel.h"
 #include "wire/copy.h"
-#include "flow/copy/copy_link.h"
 #include "flow/copy/copy_out.h"
+#include "flow/send/pacer.h"
 #include "flow/send/sender_thread.h"
 #include "store/recording/recording.h"
 #include "store/write/copy_lines.h"
@@ -20,17 +21,10 @@ enum {
 	COPY_OUT_PATIENCE_S = 60,
 };
 
-/* A connection, and the piece that is being sent there. */
-struct copy_lane {
-	struct copy_link link; /* fd -1: not connected */
-	uint8_t *buffer;       /* a frame's header, and a piece */
-	/* Bytes in the buffer, and how many of them were sent; equal: idle. */
-	uint32_t bytes, sent;
-};
-
 /* The piece that is being copied out of the source. */
 struct copy_fill {
-	struct copy_lane *lane; /* gets the piece; NULL: there is no piece */
+	/* Sends the piece, which lies in its stage; NULL: there is none. */
+	struct channel *lane;
 	uint64_t number;
 	uint32_t piece, bytes, have;
 };
@@ -40,20 +34,26 @@ struct copy_out {
 	struct copy_out_args a; /* its texts and its secret are copies */
 	uint8_t secret[1024];
 	struct disks disks; /* a copy, opened by the thread */
-	int stop;	    /* eventfd */
 
 	/* Only the thread uses these fields. */
 	struct recording *rec;
 	struct copy_lines *lines;
-	uint64_t transfer, attempt;
+	uint64_t attempt;
 	unsigned rounds; /* rounds of agreeing so far */
-	struct copy_lane lane[COPY_OUT_LANES];
-	unsigned lanes; /* connections that are to be made */
-	/* WIRE_PAYLOAD_MOST bytes, for frames sent and received. */
+	struct host host;
+	struct channel_args link;	     /* of all connections */
+	char json[1024], why[SEND_SENTENCE]; /* for `link` */
+	struct channel lane[COPY_OUT_LANES];
+	unsigned lanes_most; /* connections that an attempt makes */
+	unsigned lanes;	     /* connections that were made */
+	/* WIRE_PAYLOAD_MOST bytes, for frames that are sent. */
 	uint8_t *buffer;
 	/* Blocks with lower numbers were told in this attempt. */
 	uint64_t told;
 	bool asked; /* the peer has said once what it wants */
+	/* Type of the frame that ends the answer that is awaited; 0: none. */
+	unsigned awaits;
+	struct copy_digest theirs; /* from the last AGREE */
 	/* By number: 1 for a block that cannot be read, and is left out. */
 	uint8_t *left;
 	uint64_t left_n, left_room;
@@ -69,13 +69,13 @@ struct copy_out {
 	 * crc_bytes 0: not known. */
 	uint32_t crc;
 	uint64_t crc_bytes;
-	int64_t due; /* steady ns: when the next piece may go */
+	struct pacer pacer;  /* a packet of its is a piece */
+	uint64_t asked_rate; /* the rate as it was ordered */
 
 	/* Steady ns: when the peer last took or sent something. */
 	int64_t contact;
 	/* Steady ns since when the peer has no room; 0: it has. */
 	int64_t waiting;
-	int64_t lanes_looked;
 };
 
 /* ---- copy_out.c ------------------------------------------------------ */
@@ -88,13 +88,21 @@ int copy_out_fail(struct copy_out *c, const char *format, ...)
 /* Shows the facts, if it is time; tells whether it is paused. */
 void copy_out_show(struct copy_out *c);
 
-/* Takes a REFUSE: sets the state, and returns -EAGAIN or -EPROTO. */
-int copy_out_refused(struct copy_out *c, const uint8_t *payload,
-		     uint32_t bytes);
-
-/* Takes the error of a link: sets the state, and returns -EAGAIN or
- * -ECANCELED. */
+/* Takes the error of a channel, which left a sentence in c->why: sets the state,
+ * and returns -EAGAIN or -EPROTO. */
 int copy_out_broke(struct copy_out *c, int err);
+
+/*
+ * Waits until `until` (steady ns), an order, or news of a connection, and moves
+ * all connections on.  0; -EAGAIN: one of them broke, and the state says why;
+ * -ECANCELED: told to stop; -EPROTO.
+ */
+int copy_out_turn(struct copy_out *c, int64_t until);
+/* Sends a frame on a connection, once it is free, and waits until the payload
+ * is needed no more. */
+int copy_out_tell(struct copy_out *c, struct channel *lane,
+		  const struct wire_frame *frame, const void *payload,
+		  uint32_t bytes);
 
 /* ---- copy_out_send.c ------------------------------------------------- */
 
@@ -108,8 +116,9 @@ int copy_out_send(struct copy_out *c);
  * what the peer lacks. */
 int copy_out_agree(struct copy_out *c, bool *same);
 int copy_out_close(struct copy_out *c);
-/* Handles the STATE frames that have arrived, without waiting. */
-int copy_out_listen(struct copy_out *c);
+/* Takes a frame of the receiver (channel_args::hear). */
+int copy_out_hear(struct channel *lane, const struct wire_frame *f,
+		  const uint8_t *payload);
 void copy_out_parcel_put(struct copy_out *c);
 
 #endif

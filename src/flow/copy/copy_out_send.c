@@ -5,13 +5,12 @@
  * source's memory is held no longer than that takes, and is returned when it is
  * wanted even while all connections are busy.
  *
- * One thread serves all connections, which are non-blocking.
+ * One thread serves all connections; none of their functions waits.
  */
 #include "flow/copy/copy_out_priv.h"
 
 #include <errno.h>
 #include <jansson.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,16 +21,14 @@
 /* ---- frames of connection 0 -------------------------------------------- */
 
 /* The control frames of a copy: what it says about its recording, and what the
- * receiver answers.  They use connection 0, which is read in between while
- * pieces are sent. */
+ * receiver answers.  They use connection 0.  Answers come in any turn of the
+ * connections, also while pieces are sent. */
 
 static int
 tell(struct copy_out *c, const struct wire_frame *f, const void *payload,
      uint32_t bytes)
 {
-	int err = link_send(&c->lane[0].link, f, payload, bytes);
-
-	return err ? copy_out_broke(c, err) : 0;
+	return copy_out_tell(c, &c->lane[0], f, payload, bytes);
 }
 
 /* ---- hearing ------------------------------------------------------------ */
@@ -39,9 +36,9 @@ tell(struct copy_out *c, const struct wire_frame *f, const void *payload,
 /* Takes the receiver's STATE: it looks what it has, has no room, or is
  * ready. */
 static void
-state_take(struct copy_out *c, uint32_t bytes)
+state_take(struct copy_out *c, const uint8_t *payload, uint32_t bytes)
 {
-	json_t *told = json_loadb((char *)c->buffer, bytes, 0, NULL);
+	json_t *told = json_loadb((const char *)payload, bytes, 0, NULL);
 	const char *state = json_string_value(json_object_get(told, "state"));
 	const char *why = json_string_value(json_object_get(told, "why"));
 	bool waits = state && strcmp(state, "ready") != 0;
@@ -56,81 +53,87 @@ state_take(struct copy_out *c, uint32_t bytes)
 	json_decref(told);
 }
 
-/* Takes a frame; *heard is false if it was a STATE. */
 static int
-frame_take(struct copy_out *c, struct wire_frame *f, bool *heard)
+want_add(struct copy_out *c, const uint8_t *raw)
 {
-	int err = link_payload(&c->lane[0].link, f, c->buffer);
+	struct copy_want *grown = c->want, w;
+	uint64_t pieces;
 
-	*heard = false;
-	if (err == -EBADMSG)
-		return copy_out_fail(c, "%s sent a damaged frame", c->a.to);
-	if (err)
-		return copy_out_broke(c, err);
-	if (f->type == WIRE_REFUSE)
-		return copy_out_refused(c, c->buffer, f->payload_bytes);
-	*heard = f->type != WIRE_STATE;
-	if (!*heard)
-		state_take(c, f->payload_bytes);
-	return 0;
-}
+	if (c->wants == c->want_room) {
+		size_t room = c->want_room ? 2 * c->want_room : 256;
 
-static int
-patience_check(struct copy_out *c)
-{
-	if (!c->waiting || clock_steady() - c->waiting < c->a.patience)
-		return 0;
-	return copy_out_fail(c, "%s had no room for it for too long", c->a.to);
-}
-
-/* Reads frames of connection 0 up to one that is not STATE, and handles those;
- * the payload is in c->buffer. */
-static int
-hear(struct copy_out *c, struct wire_frame *f)
-{
-	const char *why;
-	bool heard = false;
-	int err;
-
-	while (!heard) {
-		err = link_frame(&c->lane[0].link, f,
-				 clock_steady() + NS_SECOND, &why);
-		if (err == -ETIMEDOUT && !link_gone(c->lane[0].link.fd))
-			err = patience_check(c);
-		else if (err == -EBADMSG)
-			err = copy_out_fail(c, "%s sent %s", c->a.to, why);
-		else if (err)
-			err = copy_out_broke(c, err);
-		else
-			err = frame_take(c, f, &heard);
-		if (err)
-			return err;
+		grown = realloc(grown, room * sizeof *grown);
+		if (!grown)
+			return copy_out_fail(c, "out of memory");
+		c->want = grown;
+		c->want_room = room;
 	}
-	c->contact = clock_steady();
-	return 0;
+	copy_want_unpack(&w, raw);
+	if (w.number < c->told) {
+		const struct recording_block *b;
+		size_t n;
+
+		b = recording_blocks(c->rec, &n);
+		pieces =
+		    (b[w.number].record.bytes + COPY_PIECE - 1) / COPY_PIECE;
+		if (b[w.number].record.kind == INDEX_BLOCK && w.pieces &&
+		    w.first < pieces && w.pieces <= pieces - w.first) {
+			c->want[c->wants++] = w;
+			return 0;
+		}
+	}
+	return copy_out_fail(c, "%s asks for a block that it was not told of",
+			     c->a.to);
+}
+
+static int
+wants_take(struct copy_out *c, const struct wire_frame *f,
+	   const uint8_t *payload)
+{
+	int err = 0;
+
+	if (c->wants + f->packets > 4 * (c->told + 1) + (1u << 20))
+		return copy_out_fail(c, "%s asks for more than there is",
+				     c->a.to);
+	for (uint32_t i = 0; i < f->packets && !err; i++)
+		err = want_add(c, payload + i * COPY_WANT_BYTES);
+	return err;
 }
 
 int
-copy_out_listen(struct copy_out *c)
+copy_out_hear(struct channel *lane, const struct wire_frame *f,
+	      const uint8_t *payload)
 {
-	struct pollfd p = { .fd = c->lane[0].link.fd, .events = POLLIN };
-	struct wire_frame f;
-	const char *why;
-	bool heard;
+	struct copy_out *c = lane->a->hear_arg;
+	bool wants = f->type == WIRE_WANT &&
+		     (c->awaits == WIRE_WANT || c->awaits == WIRE_AGREE);
+
+	if (lane->number ||
+	    (f->type != WIRE_STATE && !wants && f->type != c->awaits))
+		return copy_out_fail(c, "%s sent a frame that is out of place",
+				     c->a.to);
+	if (f->type == WIRE_STATE) {
+		state_take(c, payload, f->payload_bytes);
+		return 0;
+	}
+	c->contact = clock_steady();
+	if (f->type == WIRE_AGREE)
+		copy_digest_unpack(&c->theirs, payload);
+	/* An empty WANT ends the list. */
+	if (f->type == c->awaits && !(wants && f->packets))
+		c->awaits = 0;
+	return wants ? wants_take(c, f, payload) : 0;
+}
+
+/* Waits for the answer that was announced in c->awaits. */
+static int
+hear(struct copy_out *c)
+{
 	int err = 0;
 
-	while (!err && poll(&p, 1, 0) > 0) {
-		err = link_frame(&c->lane[0].link, &f, INT64_MAX, &why);
-		if (err == -EBADMSG)
-			return copy_out_fail(c, "%s sent %s", c->a.to, why);
-		if (err)
-			return copy_out_broke(c, err);
-		err = frame_take(c, &f, &heard);
-		if (!err && heard)
-			return copy_out_fail(
-			    c, "%s sent a frame that is out of place", c->a.to);
-	}
-	return err ? err : patience_check(c);
+	while (!err && c->awaits)
+		err = copy_out_turn(c, clock_steady() + NS_SECOND);
+	return err;
 }
 
 /* ---- telling ------------------------------------------------------------ */
@@ -243,39 +246,6 @@ index_tell(struct copy_out *c)
 
 /* ---- asking ------------------------------------------------------------- */
 
-static int
-want_add(struct copy_out *c, const uint8_t *raw)
-{
-	struct copy_want *grown = c->want, w;
-	uint64_t pieces;
-
-	if (c->wants == c->want_room) {
-		size_t room = c->want_room ? 2 * c->want_room : 256;
-
-		grown = realloc(grown, room * sizeof *grown);
-		if (!grown)
-			return copy_out_fail(c, "out of memory");
-		c->want = grown;
-		c->want_room = room;
-	}
-	copy_want_unpack(&w, raw);
-	if (w.number < c->told) {
-		const struct recording_block *b;
-		size_t n;
-
-		b = recording_blocks(c->rec, &n);
-		pieces =
-		    (b[w.number].record.bytes + COPY_PIECE - 1) / COPY_PIECE;
-		if (b[w.number].record.kind == INDEX_BLOCK && w.pieces &&
-		    w.first < pieces && w.pieces <= pieces - w.first) {
-			c->want[c->wants++] = w;
-			return 0;
-		}
-	}
-	return copy_out_fail(c, "%s asks for a block that it was not told of",
-			     c->a.to);
-}
-
 /* Bytes of wanted pieces; the last one of a block may be shorter. */
 static uint64_t
 want_bytes(const struct copy_want *w, const struct index_record *r)
@@ -284,35 +254,6 @@ want_bytes(const struct copy_want *w, const struct index_record *r)
 	uint64_t to = from + (uint64_t)w->pieces * COPY_PIECE;
 
 	return (to < r->bytes ? to : r->bytes) - from;
-}
-
-static int
-wants_take(struct copy_out *c, const struct wire_frame *f)
-{
-	int err = 0;
-
-	if (c->wants + f->packets > 4 * (c->told + 1) + (1u << 20))
-		return copy_out_fail(c, "%s asks for more than there is",
-				     c->a.to);
-	for (uint32_t i = 0; i < f->packets && !err; i++)
-		err = want_add(c, c->buffer + i * COPY_WANT_BYTES);
-	return err;
-}
-
-/* Reads WANT frames into c->want, up to the empty one that ends the list, or to
- * a frame of another type. */
-static int
-wants_hear(struct copy_out *c, struct wire_frame *f)
-{
-	int err;
-
-	c->wants = c->want_at = 0;
-	do {
-		err = hear(c, f);
-		if (!err && f->type == WIRE_WANT)
-			err = wants_take(c, f);
-	} while (!err && f->type == WIRE_WANT && f->packets);
-	return err;
 }
 
 /* Counts as already there what the peer did not want of the first index. */
@@ -337,16 +278,14 @@ int
 copy_out_ask(struct copy_out *c)
 {
 	const struct wire_frame ask = { .type = WIRE_ASK };
-	struct wire_frame f;
 	int err = index_tell(c);
 
+	c->wants = c->want_at = 0;
+	c->awaits = WIRE_WANT;
 	if (!err)
 		err = tell(c, &ask, NULL, 0);
 	if (!err)
-		err = wants_hear(c, &f);
-	if (!err && f.type != WIRE_WANT)
-		err =
-		    copy_out_fail(c, "%s does not say what it wants", c->a.to);
+		err = hear(c);
 	if (!err && !c->asked)
 		there_look(c);
 	return err;
@@ -379,8 +318,8 @@ flush(struct copy_out *c, unsigned round)
 	int err = 0;
 
 	for (unsigned i = 1; i < c->lanes && !err; i++)
-		err = link_send(&c->lane[i].link, &ask, NULL, 0);
-	return err ? copy_out_broke(c, err) : 0;
+		err = copy_out_tell(c, &c->lane[i], &ask, NULL, 0);
+	return err;
 }
 
 static int
@@ -400,7 +339,7 @@ int
 copy_out_agree(struct copy_out *c, bool *same)
 {
 	struct wire_frame f = { .type = WIRE_AGREE, .run = ++c->rounds };
-	struct copy_digest own, theirs;
+	struct copy_digest own;
 	uint8_t raw[COPY_DIGEST_BYTES];
 	int err = flush(c, c->rounds);
 
@@ -408,19 +347,14 @@ copy_out_agree(struct copy_out *c, bool *same)
 		err = left_tell(c);
 	digest(c, &own);
 	copy_digest_pack(&own, raw);
+	c->wants = c->want_at = 0;
+	c->awaits = WIRE_AGREE;
 	if (!err)
 		err = tell(c, &f, raw, sizeof raw);
 	if (!err)
-		err = wants_hear(c, &f);
-	if (!err && f.type == WIRE_WANT)
-		err = hear(c, &f);
-	if (err)
-		return err;
-	if (f.type != WIRE_AGREE)
-		return copy_out_fail(c, "%s does not say what it has", c->a.to);
-	copy_digest_unpack(&theirs, c->buffer);
-	*same = copy_digest_same(&own, &theirs);
-	return 0;
+		err = hear(c);
+	*same = !err && copy_digest_same(&own, &c->theirs);
+	return err;
 }
 
 int
@@ -444,19 +378,15 @@ copy_out_close(struct copy_out *c)
 		index_pack(c->buffer, &end);
 	memcpy(c->buffer + f.packets * COPY_RECORD, lines, n);
 	free(lines);
+	c->awaits = WIRE_CLOSE;
 	err = tell(c, &f, c->buffer, f.packets * COPY_RECORD + (uint32_t)n);
-	if (!err)
-		err = hear(c, &f);
-	if (!err && f.type != WIRE_CLOSE)
-		err = copy_out_fail(c, "%s does not say that it is closed",
-				    c->a.to);
-	return err;
+	return err ? err : hear(c);
 }
 
 /* ---- blocks ----------------------------------------------------------- */
 
-#define CATCH INT64_C(5000000) /* ns of the rate that are made up for */
-enum { WAIT_MS = 50, NAP_MS = 2 };
+/* Ns: the longest sleep, and that between looks at a source without data. */
+enum { WAIT = 50000000, NAP = 2000000 };
 
 void
 copy_out_parcel_put(struct copy_out *c)
@@ -562,7 +492,7 @@ want_skip(struct copy_out *c, uint64_t number)
 }
 
 static bool
-fill_begin(struct copy_out *c, struct copy_lane *l)
+fill_begin(struct copy_out *c, struct channel *l)
 {
 	struct copy_want *w = &c->want[c->want_at];
 	const struct index_record *r;
@@ -593,7 +523,7 @@ static int
 fill_go(struct copy_out *c, int64_t until)
 {
 	struct copy_fill *f = &c->fill;
-	uint8_t *to = f->lane->buffer + WIRE_HEADER;
+	uint8_t *to = f->lane->stage;
 
 	while (f->have < f->bytes) {
 		uint64_t at = (uint64_t)f->piece * COPY_PIECE + f->have, n;
@@ -631,15 +561,23 @@ crc_go(struct copy_out *c, uint32_t crc)
 	       c->crc == r->crc;
 }
 
-static uint64_t
-rate_of(const struct copy_out *c, uint64_t rate)
+/* Obeys the rate that was ordered last.  A copy has no clock of the data's own:
+ * their pace is the recording's mean rate. */
+static void
+rate_obey(struct copy_out *c, int64_t now)
 {
 	const struct recording_facts *f = recording_facts(c->rec);
 	double seconds = (double)(f->end_ns - f->start_ns) / 1e9;
+	uint64_t rate =
+	    atomic_load_explicit(&c->base.rate, memory_order_relaxed);
 
-	if (rate != SEND_RATE_DATA)
-		return rate;
-	return seconds > 0 ? (uint64_t)((double)f->bytes * 8 / seconds) : 0;
+	if (rate != c->asked_rate)
+		pacer_rate(&c->pacer, rate, now);
+	c->asked_rate = rate;
+	if (rate == SEND_RATE_DATA)
+		rate = seconds > 0 ? (uint64_t)((double)f->bytes * 8 / seconds)
+				   : SEND_RATE_FREE;
+	c->pacer.rate = rate;
 }
 
 static void
@@ -648,54 +586,51 @@ counts_go(struct copy_out *c)
 	const struct copy_fill *f = &c->fill;
 	const struct index_record *r = record_of(c, f->number);
 	bool last = (uint64_t)f->piece * COPY_PIECE + f->bytes == r->bytes;
-	int64_t now = clock_steady();
-	uint64_t rate =
-	    atomic_load_explicit(&c->base.rate, memory_order_relaxed);
 
 	c->base.facts.bytes += f->bytes;
 	c->base.facts.send.bytes += f->bytes;
 	c->base.facts.packets += last ? r->present : 0;
 	c->base.facts.missing += last ? r->missing : 0;
 	c->base.facts.time_ns = r->last_ns;
-	rate = rate_of(c, rate);
-	if (c->due < now - CATCH)
-		c->due = now - CATCH;
-	if (rate)
-		c->due += (int64_t)((double)f->bytes * 8e9 / (double)rate);
+	pacer_went(&c->pacer, 1, f->bytes, clock_steady());
 }
 
 /* Hands a whole piece to its connection; a block with a wrong checksum is left
  * out. */
-static void
+static int
 fill_end(struct copy_out *c)
 {
-	struct copy_fill *f = &c->fill;
-	struct copy_lane *l = f->lane;
+	const struct copy_fill *f = &c->fill;
+	struct channel *l = f->lane;
 	struct wire_frame frame = { .type = WIRE_PIECE,
 				    .payload_bytes = f->bytes,
 				    .run = f->piece,
 				    .first = f->number };
+	int err;
 
-	frame.payload_crc = crc32c(0, l->buffer + WIRE_HEADER, f->bytes);
-	if (crc_go(c, frame.payload_crc)) {
-		wire_pack(&frame, l->buffer, crc32c);
-		l->bytes = WIRE_HEADER + f->bytes;
-		l->sent = 0;
-		counts_go(c);
-	} else {
+	frame.payload_crc = crc32c(0, l->stage, f->bytes);
+	c->fill.lane = NULL;
+	if (!crc_go(c, frame.payload_crc)) {
 		leave_out(c, f->number, -EBADMSG);
 		want_skip(c, f->number);
+		return 0;
 	}
-	f->lane = NULL;
+	err = channel_put(l, &frame, l->stage, clock_steady());
+	if (err)
+		return copy_out_broke(c, err);
+	counts_go(c);
+	if (!line_is_busy(&l->line))
+		c->contact = clock_steady();
+	return 0;
 }
 
 /* ---- connections -------------------------------------------------------- */
 
-static struct copy_lane *
+static struct channel *
 lane_idle(struct copy_out *c)
 {
 	for (unsigned i = 0; i < c->lanes; i++) {
-		if (c->lane[i].sent == c->lane[i].bytes)
+		if (channel_is_free(&c->lane[i]))
 			return &c->lane[i];
 	}
 	return NULL;
@@ -705,94 +640,10 @@ static bool
 lanes_busy(const struct copy_out *c)
 {
 	for (unsigned i = 0; i < c->lanes; i++) {
-		if (c->lane[i].sent < c->lane[i].bytes)
+		if (line_is_busy(&c->lane[i].line))
 			return true;
 	}
 	return false;
-}
-
-static int
-lane_push(struct copy_out *c, struct copy_lane *l)
-{
-	while (l->sent < l->bytes) {
-		ssize_t put = send(l->link.fd, l->buffer + l->sent,
-				   l->bytes - l->sent, MSG_NOSIGNAL);
-
-		if (put < 0 && errno == EAGAIN)
-			return 0;
-		if (put < 0 && errno != EINTR)
-			return copy_out_broke(c, -errno);
-		if (put > 0) {
-			l->sent += (uint32_t)put;
-			c->contact = clock_steady();
-		}
-	}
-	return 0;
-}
-
-/* Handles a frame on a connection other than 0: only a REFUSE may come there,
- * and ends the attempt. */
-static int
-lane_hear(struct copy_out *c, struct copy_lane *l)
-{
-	struct wire_frame f;
-	const char *why;
-	int err = link_frame(&l->link, &f, clock_steady() + NS_SECOND, &why);
-
-	if (!err && f.type == WIRE_REFUSE)
-		err = link_payload(&l->link, &f, c->buffer);
-	else if (!err)
-		err = -EPROTO;
-	return err ? copy_out_broke(c, err)
-		   : copy_out_refused(c, c->buffer, f.payload_bytes);
-}
-
-/* Waits until a connection can be written to or has a frame, and handles
- * both. */
-static int
-lanes_wait(struct copy_out *c, int ms)
-{
-	struct pollfd p[COPY_OUT_LANES + 1];
-	unsigned n = c->lanes;
-	int err = 0;
-
-	for (unsigned i = 0; i < n; i++) {
-		const struct copy_lane *l = &c->lane[i];
-
-		p[i] = (struct pollfd){ .fd = l->link.fd, .events = POLLIN };
-		if (l->sent < l->bytes)
-			p[i].events |= POLLOUT;
-	}
-	p[n] = (struct pollfd){ .fd = c->stop, .events = POLLIN };
-	if (poll(p, n + 1, ms) < 0 && errno != EINTR)
-		return copy_out_broke(c, -errno);
-	if (p[n].revents)
-		return -ECANCELED;
-	for (unsigned i = 0; i < n && !err; i++) {
-		if (p[i].revents & ~POLLOUT)
-			err =
-			    i ? lane_hear(c, &c->lane[i]) : copy_out_listen(c);
-		if (!err)
-			err = lane_push(c, &c->lane[i]);
-	}
-	return err;
-}
-
-/* Once a second: checks that all peers are there, and that there is patience
- * left. */
-static int
-lanes_look(struct copy_out *c)
-{
-	int64_t now = clock_steady();
-
-	if (now - c->lanes_looked < NS_SECOND)
-		return 0;
-	c->lanes_looked = now;
-	for (unsigned i = 0; i < c->lanes; i++) {
-		if (link_gone(c->lane[i].link.fd))
-			return copy_out_broke(c, -ETIMEDOUT);
-	}
-	return copy_out_listen(c);
 }
 
 /* ---- all of it ---------------------------------------------------------- */
@@ -803,30 +654,45 @@ is_paused(struct copy_out *c)
 	bool pause = atomic_load_explicit(&c->base.pause, memory_order_relaxed);
 
 	if (pause)
-		c->due = 0;
+		pacer_rest(&c->pacer);
 	return pause;
 }
 
-/* Fills and sends a piece, as far as possible now.  *busy: there was something
- * to do. */
-static int
-piece_go(struct copy_out *c, bool *busy)
+/* Tells whether the next piece may begin; else *until is moved to when to ask
+ * again. */
+static bool
+piece_may(struct copy_out *c, int64_t *until)
 {
-	struct copy_lane *l = lane_idle(c);
+	int64_t now = clock_steady();
+
+	if (is_paused(c) || c->waiting)
+		return false;
+	rate_obey(c, now);
+	if (pacer_may(&c->pacer, COPY_PIECE, 1, 0, now))
+		return true;
+	if (pacer_wake(&c->pacer, 0, now) < *until)
+		*until = pacer_wake(&c->pacer, 0, now);
+	return false;
+}
+
+/* Fills and sends a piece, as far as possible now.  *until: when to go on, if
+ * no connection has news before. */
+static int
+piece_go(struct copy_out *c, int64_t *until)
+{
+	int64_t now = clock_steady();
+	struct channel *l = lane_idle(c);
 	int err;
 
-	*busy = false;
-	if (!c->fill.lane && (!l || is_paused(c) || clock_steady() < c->due ||
-			      c->waiting || !fill_begin(c, l)))
+	*until = now + WAIT;
+	if (!c->fill.lane && (!l || !piece_may(c, until) || !fill_begin(c, l)))
 		return 0;
 	err = fill_go(c, lanes_busy(c) ? 0 : clock_steady() + NS_SECOND / 50);
+	*until = err == -ETIMEDOUT ? now + NAP : 0;
 	if (err == -ETIMEDOUT)
 		return 0;
-	*busy = true;
-	if (!err) {
-		fill_end(c);
-		return 0;
-	}
+	if (!err)
+		return fill_end(c);
 	if (err == -ENOENT)
 		return copy_out_fail(c, "%s was removed", c->a.name);
 	if (err == -ENOMEM)
@@ -847,21 +713,10 @@ wanted_look(struct copy_out *c)
 		copy_out_parcel_put(c);
 }
 
-static int
-wait_ms(const struct copy_out *c)
-{
-	int64_t left = c->due - clock_steady();
-
-	if (left <= 0)
-		return NAP_MS;
-	left = (left + 999999) / 1000000;
-	return left < WAIT_MS ? (int)left : WAIT_MS;
-}
-
 int
 copy_out_send(struct copy_out *c)
 {
-	bool busy;
+	int64_t until;
 	int err = 0;
 
 	c->fill.lane = NULL;
@@ -871,12 +726,9 @@ copy_out_send(struct copy_out *c)
 	while (!err &&
 	       (c->want_at < c->wants || c->fill.lane || lanes_busy(c))) {
 		wanted_look(c);
-		err = piece_go(c, &busy);
+		err = piece_go(c, &until);
 		if (!err)
-			err = lanes_wait(c, busy ? 0 : wait_ms(c));
-		if (!err)
-			err = lanes_look(c);
-		copy_out_show(c);
+			err = copy_out_turn(c, until);
 	}
 	return err;
 }

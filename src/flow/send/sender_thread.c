@@ -204,8 +204,6 @@ void
 sender_stop(struct sender *s)
 {
 	atomic_store_explicit(&s->stop, true, memory_order_relaxed);
-	if (s->work->stop)
-		s->work->stop(s);
 	wake(s);
 }
 

@@ -17,8 +17,6 @@
 struct sender_work {
 	/* Sends it all, closes everything, and returns the state to end in. */
 	enum sender_state (*run)(struct sender *s);
-	/* Called on the event loop when it is told to stop; or NULL. */
-	void (*stop)(struct sender *s);
 	/* Frees the sender and what it was given. */
 	void (*free)(struct sender *s);
 };
