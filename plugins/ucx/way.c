@@ -38,7 +38,7 @@ enum {
 }; /* bytes below which a copy costs less than a message of its own */
 
 void
-channel_begin(struct channel *c, struct place first, int64_t time_ns)
+channel_begin(struct channel *c, struct run_position first, int64_t time_ns)
 {
 	struct way_message *m = way_next(c);
 
@@ -111,8 +111,8 @@ header_send(struct channel *c, int64_t now)
 {
 	int err;
 
-	c->told = (struct place){ (uint32_t)c->frame.run,
-				  c->frame.first + c->frame.packets };
+	c->told = (struct run_position){ (uint32_t)c->frame.run,
+					 c->frame.first + c->frame.packets };
 	c->spoke = now;
 	wire_pack(&c->frame, c->header, c->a->host->crc32c);
 	line_give(&c->line, c->header, WIRE_HEADER);
@@ -139,7 +139,7 @@ channel_send(struct channel *c, int64_t now)
 }
 
 int
-channel_mark(struct channel *c, struct place at, int64_t now)
+channel_mark(struct channel *c, struct run_position at, int64_t now)
 {
 	int err;
 
@@ -153,7 +153,7 @@ channel_mark(struct channel *c, struct place at, int64_t now)
 }
 
 int
-channel_end(struct channel *c, struct place at, int64_t now)
+channel_end(struct channel *c, struct run_position at, int64_t now)
 {
 	int err;
 

@@ -116,7 +116,7 @@ greet(struct channel *c, int64_t now)
 	line_give(&c->line, c->hello, c->hello_bytes);
 	c->state = CHANNEL_GREETS;
 	c->carried = false;
-	c->told = (struct place){ 0 };
+	c->told = (struct run_position){ 0 };
 	c->got = 0;
 	c->spoke = now;
 	return 0;
@@ -162,13 +162,13 @@ have(struct channel *c, const struct wire_frame *f)
 	if (beside && !beside->is_open(c))
 		return broken(c, -EPROTO,
 			      "takes frames by TCP: tcp:// sends to it");
-	c->have = (struct place){ (uint32_t)f->run, f->first };
+	c->have = (struct run_position){ (uint32_t)f->run, f->first };
 	if (c->state == CHANNEL_GREETS) {
 		c->state = CHANNEL_OPEN;
 		if (!beside)
 			line_was_good(&c->line);
 	} else if (c->state == CHANNEL_ENDS) {
-		if (place_is_before(c->have, c->told))
+		if (position_is_before(c->have, c->told))
 			return broken(c, -EPIPE, "has not got everything");
 		c->state = CHANNEL_ENDED;
 	}

@@ -33,15 +33,15 @@ enum channel_state {
 	CHANNEL_ENDED, /* the receiver has answered that it has everything */
 };
 
-/* The place of a packet in a transfer: its run and its sequence in the run. */
-struct place {
+/* The position of a packet in a transfer: its run and its sequence in the run. */
+struct run_position {
 	uint32_t run;
 	uint64_t first;
 };
 
-/* Tells whether place a comes before place b. */
+/* Tells whether position a comes before position b. */
 static inline bool
-place_is_before(struct place a, struct place b)
+position_is_before(struct run_position a, struct run_position b)
 {
 	return a.run < b.run || (a.run == b.run && a.first < b.first);
 }
@@ -115,12 +115,12 @@ struct channel {
 	/* the receiver refused it because of the number of connections */
 	bool too_many;
 	/*
-	 * the receiver knows that nothing before this place will come on this
+	 * the receiver knows that nothing before this position will come on this
 	 * channel any more
 	 */
-	struct place told;
-	struct place have; /* the place in the receiver's last HAVE */
-	int64_t spoke;	   /* steady ns: when a frame was last sent */
+	struct run_position told;
+	struct run_position have; /* the position in the receiver's last HAVE */
+	int64_t spoke;		  /* steady ns: when a frame was last sent */
 	struct handshake handshake;
 	uint8_t *in;		/* in_bytes: what the receiver says */
 	uint32_t in_bytes, got; /* `got` of them have come */
@@ -171,7 +171,8 @@ channel_is_free(const struct channel *c)
  * room), then channel_send(). channel_send() returns 0: the frame is sent or on
  * its way; else as channel_step().
  */
-void channel_begin(struct channel *c, struct place first, int64_t time_ns);
+void channel_begin(struct channel *c, struct run_position first,
+		   int64_t time_ns);
 uint32_t channel_add(struct channel *c, const struct send_run *run, uint32_t i,
 		     uint32_t n);
 int channel_send(struct channel *c, int64_t now);
@@ -181,8 +182,8 @@ int channel_send(struct channel *c, int64_t now);
  * (DATA without packets); channel_end() says that nothing comes at all (END).
  * Both return as channel_send().
  */
-int channel_mark(struct channel *c, struct place at, int64_t now);
-int channel_end(struct channel *c, struct place at, int64_t now);
+int channel_mark(struct channel *c, struct run_position at, int64_t now);
+int channel_end(struct channel *c, struct run_position at, int64_t now);
 
 /* Sends what was given to the line; returns as channel_send(). */
 int channel_flush(struct channel *c);

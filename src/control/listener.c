@@ -53,25 +53,25 @@ peer_find(struct listener_peer *p, int fd)
 }
 
 static bool
-is_same(const struct listener_place *p, const struct listener_place *q)
+is_same(const struct listener_entry *p, const struct listener_entry *q)
 {
 	return !memcmp(p->key, q->key, sizeof p->key);
 }
 
-/* ---- places ---------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------- */
 
 static unsigned
-count(const struct listener *l, const struct listener_place *of, bool proved)
+count(const struct listener *l, const struct listener_entry *of, bool proved)
 {
 	unsigned n = 0;
 
-	for (const struct listener_place *p = l->first; p; p = p->next)
+	for (const struct listener_entry *p = l->first; p; p = p->next)
 		n += p->proved == proved && (!of || is_same(p, of));
 	return n;
 }
 
 static bool
-may_go(const struct listener_place *p, const struct listener_place *whom)
+may_go(const struct listener_entry *p, const struct listener_entry *whom)
 {
 	if (p->trusted && !whom->trusted)
 		return false;
@@ -80,8 +80,8 @@ may_go(const struct listener_place *p, const struct listener_place *whom)
 
 /* True if `p` has to go rather than `q`. */
 static bool
-goes_before(const struct listener *l, const struct listener_place *p,
-	    const struct listener_place *q)
+goes_before(const struct listener *l, const struct listener_entry *p,
+	    const struct listener_entry *q)
 {
 	unsigned of_p, of_q;
 
@@ -97,13 +97,13 @@ goes_before(const struct listener *l, const struct listener_place *p,
 }
 
 /* Returns the connection to close in favour of `whom`, or NULL: none may. */
-static struct listener_place *
-who_goes(const struct listener *l, const struct listener_place *whom,
+static struct listener_entry *
+who_goes(const struct listener *l, const struct listener_entry *whom,
 	 bool proved, bool same)
 {
-	struct listener_place *found = NULL;
+	struct listener_entry *found = NULL;
 
-	for (struct listener_place *p = l->first; p; p = p->next) {
+	for (struct listener_entry *p = l->first; p; p = p->next) {
 		if (p == whom || p->proved != proved || !may_go(p, whom) ||
 		    (same && !is_same(p, whom)))
 			continue;
@@ -116,11 +116,11 @@ who_goes(const struct listener *l, const struct listener_place *whom,
 /* Makes room for one more: `most` in all, `of_one` of the peer.  Returns 0 or
  * -EBUSY. */
 static int
-room_make(struct listener *l, const struct listener_place *whom, bool proved,
+room_make(struct listener *l, const struct listener_entry *whom, bool proved,
 	  unsigned most, unsigned of_one)
 {
 	bool own = count(l, whom, proved) >= of_one && !whom->trusted;
-	struct listener_place *out;
+	struct listener_entry *out;
 
 	if (!own && count(l, NULL, proved) < most)
 		return 0;
@@ -133,12 +133,12 @@ room_make(struct listener *l, const struct listener_place *whom, bool proved,
 }
 
 int
-listener_enter(struct listener *l, struct listener_place *p,
+listener_enter(struct listener *l, struct listener_entry *p,
 	       const struct listener_peer *from)
 {
 	int err;
 
-	*p = (struct listener_place){ .trusted = from->trusted,
+	*p = (struct listener_entry){ .trusted = from->trusted,
 				      .heard = clock_steady() };
 	memcpy(p->key, from->key, sizeof p->key);
 	err = room_make(l, p, false, LISTENER_NEWCOMERS, LISTENER_OF_ONE);
@@ -151,20 +151,20 @@ listener_enter(struct listener *l, struct listener_place *p,
 }
 
 int
-listener_prove(struct listener *l, struct listener_place *p)
+listener_prove(struct listener *l, struct listener_entry *p)
 {
-	int err = p->entered
-		      ? room_make(l, p, true, l->rules.places, l->rules.of_one)
-		      : -EBUSY;
+	int err = p->entered ? room_make(l, p, true, l->rules.connections,
+					 l->rules.of_one)
+			     : -EBUSY;
 
 	p->proved = !err;
 	return err;
 }
 
 void
-listener_leave(struct listener *l, struct listener_place *p)
+listener_leave(struct listener *l, struct listener_entry *p)
 {
-	struct listener_place **at = &l->first;
+	struct listener_entry **at = &l->first;
 
 	if (!p->entered)
 		return;

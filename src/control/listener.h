@@ -13,21 +13,21 @@
  * VSI-S and for the inbox.  It decides which connections may stay, so that
  * nobody locks others out by connecting often and saying nothing:
  *
- *   accept --> newcomer --listener_prove--> holds a place --> leaves
+ *   accept --> newcomer --listener_prove--> proved --> leaves
  *
  *   newcomer  has not yet sent anything that shows what it is for.
  *             At most LISTENER_NEWCOMERS, LISTENER_OF_ONE of the same peer
- *   place     at most `places`, `of_one` of the same peer
+ *   proved    at most `connections`, `of_one` of the same peer
  *
  * When a limit is reached, the oldest connection is closed: one of the same
  * peer if that peer has too many, else one of the peer that has most.  Among
- * connections with a place, the oldest is the one silent for longest.  A busy
+ * proved connections, the oldest is the one silent for longest.  A busy
  * connection stays; if all are busy, the new one is refused.
  *
  * A peer is a user (control socket), an IPv4 address, or an IPv6 network of 64
  * bits.  Root and the daemon's own user are trusted on the control socket: a
- * trusted connection is never closed for another user's, and takes the place of
- * any other user's, even of a busy one.
+ * trusted connection is never closed for another user's, and it closes
+ * any other user's, even a busy one.
  *
  * While the process has no file descriptor left, the sockets are not polled for
  * PAUSE_NS (listener.c) at a time: else the connections in the kernel's queue
@@ -51,8 +51,8 @@ struct listener_peer {
 };
 
 /* A connection's entry in the list; a field of the owner's connection. */
-struct listener_place {
-	struct listener_place *next; /* listener::first; newest first */
+struct listener_entry {
+	struct listener_entry *next; /* listener::first; newest first */
 	uint8_t key[16];
 	bool trusted, proved;
 	bool entered;  /* is in the list */
@@ -63,9 +63,9 @@ struct listener_place {
 /* Limits and callback, set by the owner. */
 struct listener_rules {
 	const char *name; /* for the log: "control socket" */
-	unsigned places, of_one;
+	unsigned connections, of_one;
 	/* Closes the connection of `p`, which is no longer in the list. */
-	void (*expel)(void *arg, struct listener_place *p);
+	void (*expel)(void *arg, struct listener_entry *p);
 	void *arg;
 };
 
@@ -78,7 +78,7 @@ struct listener {
 	unsigned n, turn;
 	bool paused;
 	int64_t said; /* ns, steady: last log line about descriptors; 0: none */
-	struct listener_place *first;
+	struct listener_entry *first;
 };
 
 /* Returns 0 or -errno; call listener_close in either case.  Closing a zeroed
@@ -114,13 +114,13 @@ int listener_accept(struct listener *l, struct listener_peer *from);
  * (`err`, as EMFILE).  Logged at most once a minute. */
 void listener_pause(struct listener *l, int err);
 
-/* listener_enter adds a newcomer, listener_prove gives it a place,
+/* listener_enter adds a newcomer, listener_prove makes it proved,
  * listener_leave removes it (nothing if it is not in the list).  The first two
  * may close another connection (rules.expel).  They return 0, or -EBUSY if this
  * one cannot stay. */
-int listener_enter(struct listener *l, struct listener_place *p,
+int listener_enter(struct listener *l, struct listener_entry *p,
 		   const struct listener_peer *from);
-int listener_prove(struct listener *l, struct listener_place *p);
-void listener_leave(struct listener *l, struct listener_place *p);
+int listener_prove(struct listener *l, struct listener_entry *p);
+void listener_leave(struct listener *l, struct listener_entry *p);
 
 #endif

@@ -35,7 +35,7 @@
  * order.  No function blocks.
  */
 struct vsi_client {
-	struct listener_place place; /* proved: it sent a valid command */
+	struct listener_entry entry; /* proved: it sent a valid command */
 	int fd;
 	uint32_t number;  /* a different one for each client */
 	uint32_t runtime; /* number of its runtime, see vsi_command */
@@ -93,7 +93,7 @@ vsi_client_read(struct vsi_client *c)
 		return true;
 	if (n <= 0)
 		return false;
-	c->place.heard = clock_steady();
+	c->entry.heard = clock_steady();
 	vsi_lines_add(&c->in, (size_t)n);
 	return true;
 }
@@ -243,7 +243,7 @@ vsi_client_turn(struct vsi_client *c, vsi_answer *answer, void *arg,
 	     n++)
 		more = take(c, answer, arg, r);
 	c->again = more && !c->later;
-	c->place.busy = c->later;
+	c->entry.busy = c->later;
 	return !c->http && vsi_client_flush(c);
 }
 
@@ -276,7 +276,7 @@ client_close(struct vsi_server *s, unsigned i)
 {
 	uint32_t number = s->client[i]->number;
 
-	listener_leave(&s->listener, &s->client[i]->place);
+	listener_leave(&s->listener, &s->client[i]->entry);
 	vsi_client_free(s->client[i]);
 	s->client[i] = NULL;
 	if (s->args.gone)
@@ -343,8 +343,8 @@ client_turn(struct vsi_server *s, unsigned i)
 			client_close(s, i);
 		return;
 	}
-	if (c->commands && !c->place.proved &&
-	    listener_prove(&s->listener, &c->place)) {
+	if (c->commands && !c->entry.proved &&
+	    listener_prove(&s->listener, &c->entry)) {
 		cut_off(s, i, "all places are taken by clients that are busy");
 		return;
 	}
@@ -440,7 +440,7 @@ client_add(struct vsi_server *s, int fd, const struct listener_peer *from)
 		close(fd);
 		return;
 	}
-	if (listener_enter(&s->listener, &c->place, from)) {
+	if (listener_enter(&s->listener, &c->entry, from)) {
 		vsi_client_free(c);
 		return;
 	}
@@ -474,12 +474,12 @@ clients_accept(struct vsi_server *s)
 }
 
 static void
-client_expel(void *arg, struct listener_place *p)
+client_expel(void *arg, struct listener_entry *p)
 {
 	struct vsi_server *s = arg;
 
 	for (unsigned i = 0; i < ALL; i++) {
-		if (s->client[i] && &s->client[i]->place == p)
+		if (s->client[i] && &s->client[i]->entry == p)
 			client_close(s, i);
 	}
 }
@@ -541,7 +541,7 @@ static int
 set_make(struct vsi_server *s)
 {
 	const struct listener_rules rules = { .name = "vsi",
-					      .places = VSI_CLIENTS,
+					      .connections = VSI_CLIENTS,
 					      .of_one = VSI_OF_ONE,
 					      .expel = client_expel,
 					      .arg = s };

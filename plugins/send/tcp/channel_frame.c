@@ -14,7 +14,7 @@
 #include "channel/channel.h"
 
 void
-channel_begin(struct channel *c, struct place first, int64_t time_ns)
+channel_begin(struct channel *c, struct run_position first, int64_t time_ns)
 {
 	c->frame = (struct wire_frame){ .type = WIRE_DATA,
 					.run = first.run,
@@ -87,8 +87,8 @@ channel_add(struct channel *c, const struct send_run *run, uint32_t i,
 int
 channel_send(struct channel *c, int64_t now)
 {
-	c->told = (struct place){ (uint32_t)c->frame.run,
-				  c->frame.first + c->frame.packets };
+	c->told = (struct run_position){ (uint32_t)c->frame.run,
+					 c->frame.first + c->frame.packets };
 	c->spoke = now;
 	c->carried |= c->frame.packets > 0;
 	wire_pack(&c->frame, c->header, c->a->host->crc32c);
@@ -96,14 +96,14 @@ channel_send(struct channel *c, int64_t now)
 }
 
 int
-channel_mark(struct channel *c, struct place at, int64_t now)
+channel_mark(struct channel *c, struct run_position at, int64_t now)
 {
 	channel_begin(c, at, 0);
 	return channel_send(c, now);
 }
 
 int
-channel_end(struct channel *c, struct place at, int64_t now)
+channel_end(struct channel *c, struct run_position at, int64_t now)
 {
 	channel_begin(c, at, 0);
 	c->frame.type = WIRE_END;

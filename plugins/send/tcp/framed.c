@@ -14,7 +14,7 @@
 
 /* a receiver closes a connection that is silent for long */
 #define LIVES (5 * NS_SECOND)
-/* a channel without frames tells the receiver the place this often */
+/* a channel without frames tells the receiver the position this often */
 #define MARK (NS_SECOND / 100)
 
 enum { CHANNELS = 4 }; /* if no number is asked for */
@@ -192,8 +192,8 @@ opened(struct framed_sender *f, struct channel *c, int64_t now)
 	f->reconnects += c->opened++ > 0;
 	if (f->ordered && !f->begun) {
 		f->begun = true;
-		if (place_is_before(c->have, f->next) ||
-		    place_is_before(f->next, c->have)) {
+		if (position_is_before(c->have, f->next) ||
+		    position_is_before(f->next, c->have)) {
 			f->next = c->have;
 			return -ERESTART;
 		}
@@ -265,7 +265,7 @@ struct deal {
 };
 
 static bool
-goes_on(const struct deal *d, struct place next)
+goes_on(const struct deal *d, struct run_position next)
 {
 	return d->n && d->run->run == next.run &&
 	       d->run->first + d->at == next.first;
@@ -276,7 +276,7 @@ static int
 frame_fill(struct framed_sender *f, struct channel *c, struct deal *d,
 	   int64_t now)
 {
-	struct place next = { d->run->run, d->run->first + d->at };
+	struct run_position next = { d->run->run, d->run->first + d->at };
 	uint32_t n = 1;
 
 	c->taken = f->taken;
@@ -320,7 +320,7 @@ fits(struct framed_sender *f, const struct send_run *run, unsigned n)
 static int64_t
 mark_due(const struct framed_sender *f, const struct channel *c)
 {
-	return c->spoke + (place_is_before(c->told, f->next) ? MARK : LIVES);
+	return c->spoke + (position_is_before(c->told, f->next) ? MARK : LIVES);
 }
 
 static void

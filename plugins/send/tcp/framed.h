@@ -10,7 +10,7 @@
 
 /*
  * Sends a transfer in wire frames over one or more channels.  Each frame goes
- * to the next channel that has room, so that places only grow on each channel.
+ * to the next channel that has room, so that positions only grow on each channel.
  *
  * When a channel that carried packets breaks, nobody knows which of them
  * arrived.  All channels are then opened again, the receiver says up to where
@@ -35,9 +35,10 @@ struct framed_sender {
 	 * no number was asked for: use as many channels as the receiver accepts
 	 */
 	bool any;
-	bool begun;	   /* the receiver has said what it has */
-	struct place next; /* place behind the last packet that was taken */
-	uint64_t taken;	   /* packets */
+	bool begun; /* the receiver has said what it has */
+	struct run_position
+	    next;	/* position behind the last packet that was taken */
+	uint64_t taken; /* packets */
 	uint64_t lost;
 	unsigned reconnects;
 	char json[1024];

@@ -293,7 +293,7 @@ enum {
 enum { LISTENER, AGAIN };
 
 struct client {
-	struct listener_place place; /* proved: it has greeted */
+	struct listener_entry entry; /* proved: it has greeted */
 	uint64_t number;
 	int fd;
 	bool again;	/* has more requests than its share */
@@ -353,7 +353,7 @@ client_close(struct server *s, struct client *c)
 		at = &(*at)->next;
 	*at = c->next;
 	s->n--;
-	listener_leave(&s->listener, &c->place);
+	listener_leave(&s->listener, &c->entry);
 	close(c->fd);
 	fds_drop(s, c);
 	control_lines_clear(&c->in);
@@ -414,7 +414,7 @@ static void
 client_answered(struct client *c)
 {
 	c->open -= c->open > 0;
-	c->place.busy = c->open || c->gave;
+	c->entry.busy = c->open || c->gave;
 }
 
 bool
@@ -430,7 +430,7 @@ server_user(struct server *s, struct server_ticket t)
 	uid_t user = 0;
 
 	if (c)
-		memcpy(&user, c->place.key, sizeof user);
+		memcpy(&user, c->entry.key, sizeof user);
 	return user;
 }
 
@@ -515,7 +515,7 @@ greeting(struct server *s, struct client *c, const json_t *line)
 {
 	json_int_t p = json_integer_value(json_object_get(line, "protocol"));
 
-	if (p == CONTROL_PROTOCOL && !listener_prove(&s->listener, &c->place))
+	if (p == CONTROL_PROTOCOL && !listener_prove(&s->listener, &c->entry))
 		return true;
 	client_close(s, c);
 	return false;
@@ -531,9 +531,9 @@ request(struct server *s, struct client *c, const json_t *line)
 	const char *verb = json_string_value(json_object_get(line, "do"));
 	struct fault fault = { 0 };
 
-	if (!c->place.proved)
+	if (!c->entry.proved)
 		return greeting(s, c, line);
-	c->place.busy = ++c->open;
+	c->entry.busy = ++c->open;
 	if (c->open > OPEN) {
 		fault_set(&fault, -EBUSY, "busy",
 			  "%d requests of this connection wait for their "
@@ -597,7 +597,7 @@ client_read(struct server *s, struct client *c)
 	int n = c->again ? 1 : control_lines_read(&c->in, c->fd);
 
 	if (n > 0)
-		c->place.heard = clock_steady();
+		c->entry.heard = clock_steady();
 	if (n <= 0 && n != -EAGAIN)
 		client_close(s, c);
 	else if (c->round != s->rounds)
@@ -625,7 +625,7 @@ client_add(struct server *s, int fd, const struct listener_peer *from)
 {
 	struct client *c = calloc(1, sizeof *c);
 
-	if (!c || listener_enter(&s->listener, &c->place, from)) {
+	if (!c || listener_enter(&s->listener, &c->entry, from)) {
 		free(c);
 		close(fd);
 		return;
@@ -656,7 +656,7 @@ clients_accept(struct server *s)
 }
 
 static void
-client_expel(void *arg, struct listener_place *p)
+client_expel(void *arg, struct listener_entry *p)
 {
 	client_close(arg, (struct client *)p);
 }
@@ -716,7 +716,7 @@ server_open(struct server **server, const char *path,
 {
 	struct server *s = calloc(1, sizeof *s);
 	const struct listener_rules rules = { .name = "control socket",
-					      .places = CLIENTS,
+					      .connections = CLIENTS,
 					      .of_one = OF_ONE,
 					      .expel = client_expel,
 					      .arg = s };

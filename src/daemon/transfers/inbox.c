@@ -2,7 +2,7 @@
 /*
  * Each connection has a thread of its own: it reads as fast as the disks take
  * the data, and waits when they do.  A peer that has not proved yet that it
- * knows the secret gets ten seconds, a few kilobytes of memory, and no place
+ * knows the secret gets ten seconds, a few kilobytes of memory, and nothing
  * among the `connections` (listener.h).
  *
  * A connection is admitted in two steps: WELCOME says that copies are taken
@@ -47,8 +47,8 @@ enum { INBOX_COPIES = 64 };
 
 /* A connection and its thread. */
 struct inbox_caller {
-	struct listener_place
-	    place; /* under inbox::lock; proved: its HELLO is good */
+	struct listener_entry
+	    entry; /* under inbox::lock; proved: its HELLO is good */
 	struct inbox *inbox;
 	struct copy_in_link link;
 	char from[LINK_PEER];
@@ -64,7 +64,7 @@ struct inbox {
 	struct recorder *r;
 	struct copy_in_host host;
 	struct secret secret;
-	struct listener listener;     /* the list of places is under the lock */
+	struct listener listener; /* the list of entries is under the lock */
 	struct inbox_caller *callers; /* private to the event loop */
 	unsigned callers_n;
 	bool stopping;
@@ -101,8 +101,8 @@ inbox_prove(struct inbox_caller *c, struct fault *fault)
 	int err;
 
 	pthread_mutex_lock(&c->inbox->lock);
-	err = listener_prove(&c->inbox->listener, &c->place);
-	c->place.busy = !err;
+	err = listener_prove(&c->inbox->listener, &c->entry);
+	c->entry.busy = !err;
 	pthread_mutex_unlock(&c->inbox->lock);
 	return err ? fault_set(fault, err, "busy",
 			       "all of the inbox's `connections` are taken")
@@ -419,10 +419,10 @@ caller_run(void *arg)
 /* ---- connections ----------------------------------------------------- */
 
 static void
-place_leave(struct inbox *in, struct inbox_caller *c)
+entry_leave(struct inbox *in, struct inbox_caller *c)
 {
 	pthread_mutex_lock(&in->lock);
-	listener_leave(&in->listener, &c->place);
+	listener_leave(&in->listener, &c->entry);
 	pthread_mutex_unlock(&in->lock);
 }
 
@@ -455,13 +455,13 @@ caller_make(struct inbox *in, int fd, const char *from,
 	err = c->link.link.stop < 0 ? errno : 0;
 	if (!err) {
 		pthread_mutex_lock(&in->lock);
-		err = -listener_enter(&in->listener, &c->place, peer);
+		err = -listener_enter(&in->listener, &c->entry, peer);
 		pthread_mutex_unlock(&in->lock);
 	}
 	if (!err)
 		err = pthread_create(&c->thread, NULL, caller_run, c);
 	if (err) {
-		place_leave(in, c);
+		entry_leave(in, c);
 		caller_free(c);
 		return -err;
 	}
@@ -476,7 +476,7 @@ caller_make(struct inbox *in, int fd, const char *from,
  * the listener, under the lock.
  */
 static void
-caller_expel(void *arg, struct listener_place *p)
+caller_expel(void *arg, struct listener_entry *p)
 {
 	struct inbox_caller *c = (struct inbox_caller *)p;
 
@@ -501,7 +501,7 @@ callers_reap(struct inbox *in)
 		}
 		*at = c->next;
 		in->callers_n--;
-		place_leave(in, c);
+		entry_leave(in, c);
 		pthread_join(c->thread, NULL);
 		caller_free(c);
 	}
@@ -588,7 +588,7 @@ listener_make(struct inbox *in, struct fault *fault)
 {
 	const struct listener_rules rules = {
 		.name = "inbox",
-		.places = in->r->setup.inbox.connections,
+		.connections = in->r->setup.inbox.connections,
 		.of_one = in->r->setup.inbox.connections,
 		.expel = caller_expel,
 	};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One block is written to one place:
+ * One block is written to one target:
  *
  *   create, reserve     the disk may refuse here, before any byte is written
  *   announce            facts that the chunk alone would not tell after a crash
@@ -24,9 +24,9 @@
 static uint64_t
 padded(const struct chunk *c)
 {
-	uint64_t align = c->place.direct ? c->plugin->writes.align : 1;
+	uint64_t align = c->target.direct ? c->plugin->writes.align : 1;
 
-	return (c->place.bytes + align - 1) / align * align;
+	return (c->target.bytes + align - 1) / align * align;
 }
 
 static int
@@ -43,9 +43,9 @@ space_check(const struct disk *disk, uint64_t bytes)
 static void
 fly(struct chunk *c)
 {
-	c->file = (struct file_write){ .fd = c->nowhere ? -1 : c->place.fd,
+	c->file = (struct file_write){ .fd = c->nowhere ? -1 : c->target.fd,
 				       .data = c->b->data,
-				       .offset = c->place.offset,
+				       .offset = c->target.offset,
 				       .away = c->away,
 				       .bytes = c->nowhere ? block_bytes(c->b)
 							   : padded(c) };
@@ -67,11 +67,12 @@ chunk_begin(struct chunk *c, struct disk_plugins *plugins,
 	}
 	err = space_check(disk, bytes);
 	if (!err)
-		err = folder_place(c->rec->folder, c->b->number, bytes,
-				   disk_plugins_flags(plugins), &c->place);
+		err =
+		    folder_target_make(c->rec->folder, c->b->number, bytes,
+				       disk_plugins_flags(plugins), &c->target);
 	if (err)
 		return err;
-	err = disk_plugins_for(plugins, c->place.direct, &c->plugin);
+	err = disk_plugins_for(plugins, c->target.direct, &c->plugin);
 	if (err) {
 		chunk_remove(c);
 		return err;
@@ -84,7 +85,7 @@ chunk_begin(struct chunk *c, struct disk_plugins *plugins,
 static int
 data_end(struct chunk *c)
 {
-	const struct folder_place *p = &c->place;
+	const struct folder_target *p = &c->target;
 	int err = c->file.err;
 
 	if (!err && c->file.bytes != p->bytes &&
@@ -105,7 +106,7 @@ chunk_end(struct chunk *c)
 	/* Called after an error too: the next file may get the same descriptor
 	 * number. */
 	if (ops->finish)
-		finished = ops->finish(c->plugin->state, c->place.fd);
+		finished = ops->finish(c->plugin->state, c->target.fd);
 	err = err ? err : finished;
 	if (!err)
 		disk_recording_note(c->rec, c->b);
@@ -117,13 +118,13 @@ chunk_keep(struct chunk *c)
 {
 	if (!c->nowhere)
 		disk_recording_add(c->rec, c->b,
-				   c->place.own ? c->place.fd : -1);
+				   c->target.own ? c->target.fd : -1);
 }
 
 int
 chunk_remove(struct chunk *c)
 {
-	return c->nowhere ? 0 : folder_unplace(c->rec->folder, &c->place);
+	return c->nowhere ? 0 : folder_target_undo(c->rec->folder, &c->target);
 }
 
 struct chunk *

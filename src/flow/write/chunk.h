@@ -11,7 +11,7 @@
 #include "store/write/folder.h"
 
 /*
- * A chunk is one sealed block on its way to its place on one disk: a file of
+ * A chunk is one sealed block on its way to one disk: a file of
  * its own, or a stretch of a file that all blocks share.
  *
  *   chunk_begin --> (its data is written) --> chunk_end --> chunk_keep
@@ -28,13 +28,14 @@ struct chunk {
 
 	/* Set by chunk_begin. */
 	struct disk_plugin *plugin;
-	struct folder_place place;
+	struct folder_target target;
 	bool nowhere; /* the plugin stores nothing: no file is made */
 	struct file_write file;
 };
 
-/* Makes the place of a block on the disk and adds its data to the writes in flight.  0;
- * -ENOSPC when the block would touch the reserve; or -errno.  Nothing is left
+/* Makes the target of a block on the disk, and adds its data to the writes in
+ * flight.  0; -ENOSPC when the block would touch the reserve; or -errno.  Nothing
+ * is left
  * on the disk after an error. */
 int chunk_begin(struct chunk *c, struct disk_plugins *plugins,
 		const struct disk *disk);

@@ -442,7 +442,7 @@ remove_it(struct writer *w, struct load *l)
 	int err = l->begun ? chunk_remove(&l->chunk) : 0;
 
 	l->begun = false;
-	if (err && err != -ENOENT && l->chunk.place.own)
+	if (err && err != -ENOENT && l->chunk.target.own)
 		stray_add(w, &l->chunk);
 }
 

@@ -44,7 +44,7 @@ stray_add(struct writer *w, const struct chunk *c)
 	struct stray_chunk *d = calloc(1, sizeof *d);
 
 	layout_dir(dir, name, LAYOUT_VBS);
-	layout_chunk(file, name, c->place.number);
+	layout_chunk(file, name, c->target.number);
 	log_line(LEVEL_WARN, w->disk.path,
 		 "%s/%s cannot be removed now; it will be before the disk "
 		 "takes blocks again",

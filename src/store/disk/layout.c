@@ -20,7 +20,7 @@
  *     other readers see frames marked invalid.  The format allows a short
  *     block there, but sg_access gives up on the file.
  *   - The last block of each file is cut to its data when the recording ends
- *     (folder_place.c).
+ *     (folder.c).
  *   - Block numbers are those of the recording: unique over the disks, in
  *     order of time, and ascending in each file.  The exception is a block
  *     that another disk failed to write and gave back; readers sort by number.

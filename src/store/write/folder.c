@@ -263,10 +263,10 @@ grow(struct folder *f, const struct layout_spot *spot)
 		return;
 }
 
-/* As folder_place() and folder_unplace(). */
+/* As folder_target_make() and folder_target_undo(). */
 static int
-data_place(struct folder *f, uint64_t number, uint64_t bytes, int flags,
-	   struct folder_place *place)
+data_target_make(struct folder *f, uint64_t number, uint64_t bytes, int flags,
+		 struct folder_target *target)
 {
 	struct layout_spot spot;
 	int fd, err;
@@ -285,11 +285,11 @@ data_place(struct folder *f, uint64_t number, uint64_t bytes, int flags,
 	fd = fd_for(f, &spot, flags);
 	if (fd == f->direct)
 		grow(f, &spot);
-	*place = (struct folder_place){ .fd = fd,
-					.direct = fd == f->direct,
-					.offset = spot.offset,
-					.number = number,
-					.bytes = spot.room };
+	*target = (struct folder_target){ .fd = fd,
+					  .direct = fd == f->direct,
+					  .offset = spot.offset,
+					  .number = number,
+					  .bytes = spot.room };
 	/* The writer of whole pages truncates the last one, which drops
 	 * reserved space. */
 	if (spot.end % GEOMETRY_PAGE)
@@ -318,11 +318,11 @@ take_back(struct folder *f, uint64_t end)
 }
 
 static int
-data_unplace(struct folder *f, const struct folder_place *place)
+data_target_undo(struct folder *f, const struct folder_target *target)
 {
 	int err = -EINVAL;
 
-	if (place->number == f->last_number && f->end > f->synced)
+	if (target->number == f->last_number && f->end > f->synced)
 		err = take_back(f, f->last.start);
 	f->broken |= err != 0;
 	return err;
@@ -659,39 +659,39 @@ folder_unchunk(struct folder *folder, uint64_t number)
 
 /* Places a block in a file of its own. */
 static int
-place_chunk(struct folder *folder, uint64_t number, uint64_t bytes, int flags,
-	    struct folder_place *place)
+chunk_target_make(struct folder *folder, uint64_t number, uint64_t bytes,
+		  int flags, struct folder_target *target)
 {
 	int fd = folder_chunk(folder, number, flags, bytes);
 
 	if (fd < 0)
 		return fd;
-	*place = (struct folder_place){ .fd = fd,
-					.own = true,
-					.direct = flags & O_DIRECT,
-					.number = number,
-					.bytes = bytes };
+	*target = (struct folder_target){ .fd = fd,
+					  .own = true,
+					  .direct = flags & O_DIRECT,
+					  .number = number,
+					  .bytes = bytes };
 	return 0;
 }
 
 int
-folder_place(struct folder *folder, uint64_t number, uint64_t bytes, int flags,
-	     struct folder_place *place)
+folder_target_make(struct folder *folder, uint64_t number, uint64_t bytes,
+		   int flags, struct folder_target *target)
 {
 	if (folder_serial(folder))
-		return data_place(folder, number, bytes, flags, place);
-	return place_chunk(folder, number, bytes, flags, place);
+		return data_target_make(folder, number, bytes, flags, target);
+	return chunk_target_make(folder, number, bytes, flags, target);
 }
 
 int
-folder_unplace(struct folder *folder, const struct folder_place *place)
+folder_target_undo(struct folder *folder, const struct folder_target *target)
 {
 	char file[LAYOUT_FILE];
 
 	if (folder_serial(folder))
-		return data_unplace(folder, place);
-	close(place->fd);
-	layout_chunk(file, folder->plan.name, place->number);
+		return data_target_undo(folder, target);
+	close(target->fd);
+	layout_chunk(file, folder->plan.name, target->number);
 	return unlinkat(folder->dir, file, 0) < 0 ? -errno : 0;
 }
 

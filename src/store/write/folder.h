@@ -31,7 +31,7 @@ int folder_create(struct folder **folder, const struct disk *disk,
 		  const char *name, const json_t *head);
 
 /* The file and offset for the data of one block. */
-struct folder_place {
+struct folder_target {
 	int fd;
 	bool own;	 /* the block's own file, which the caller fdatasyncs
 			    and closes; else the folder does both */
@@ -46,15 +46,16 @@ struct folder_place {
 /*
  * Makes the file of a block, or extends the file that all blocks share, and
  * reserves `bytes` if the file system can.  `flags`: O_DIRECT if the caller is
- * able to write so; place->direct says whether it must.  Returns 0 or -errno:
+ * able to write so; target->direct says whether it must.  Returns 0 or -errno:
  * then nothing was made.
  */
-int folder_place(struct folder *folder, uint64_t number, uint64_t bytes,
-		 int flags, struct folder_place *place);
+int folder_target_make(struct folder *folder, uint64_t number, uint64_t bytes,
+		       int flags, struct folder_target *target);
 
-/* Takes a place back because the block could not be written.  Closes a file of
+/* Takes a target back because the block could not be written.  Closes a file of
  * its own.  Returns 0 or -errno: some of it may be left. */
-int folder_unplace(struct folder *folder, const struct folder_place *place);
+int folder_target_undo(struct folder *folder,
+		       const struct folder_target *target);
 
 /* True if only one block at a time may be written, because all share a file. */
 bool folder_serial(const struct folder *folder);

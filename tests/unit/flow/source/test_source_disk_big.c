@@ -92,7 +92,7 @@ make_block(unsigned number)
 				  .last_ns = number + 1,
 				  .kind = INDEX_BLOCK,
 				  .flags = INDEX_SUMMED };
-	struct folder_place place;
+	struct folder_target place;
 
 	r.bytes = bytes_of(number);
 	b.used = b.filled = r.present = (uint32_t)(r.bytes / PAYLOAD);
@@ -104,7 +104,7 @@ make_block(unsigned number)
 		    0, data + at, left < BLOCK_QUANTUM ? left : BLOCK_QUANTUM);
 	}
 	b.crc = r.crc = crc32c(0, data, r.bytes);
-	ck_assert_int_eq(folder_place(f, number, r.bytes, 0, &place), 0);
+	ck_assert_int_eq(folder_target_make(f, number, r.bytes, 0, &place), 0);
 	ck_assert_int_eq(write_whole(place.fd, data, r.bytes, place.offset), 0);
 	if (place.bytes > r.bytes) { /* filled up, where all are alike */
 		memset(data, 0, place.bytes - r.bytes);

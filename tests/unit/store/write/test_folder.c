@@ -273,7 +273,7 @@ START_TEST(comes_back)
 {
 	struct index_record r = { .number = 3, .kind = INDEX_BLOCK }, *back;
 	struct folder *f, *again;
-	struct folder_place place;
+	struct folder_target place;
 	json_t *line = json_pack("{s:i}", "run", 0);
 	uint64_t torn;
 	size_t n;
@@ -288,15 +288,15 @@ START_TEST(comes_back)
 	tear("rec/rec.index", "half");
 	tear("rec/rec.meta.jsonl", "{\"half\":");
 	ck_assert_int_eq(folder_resume(&f, &disk, "rec", head, 0), 0);
-	ck_assert_int_eq(folder_place(f, 4, 4, 0, &place), 0);
+	ck_assert_int_eq(folder_target_make(f, 4, 4, 0, &place), 0);
 	ck_assert_int_eq(pwrite(place.fd, "data", 4, (off_t)place.offset), 4);
 	close(place.fd);
 	r.number = 4;
 	ck_assert_int_eq(folder_note(f, line), 0);
 	ck_assert_int_eq(folder_sync(f, &r, 1), 0);
-	ck_assert_int_eq(folder_place(f, 5, 4, 0, &place), 0);
+	ck_assert_int_eq(folder_target_make(f, 5, 4, 0, &place), 0);
 	ck_assert(exists("rec/rec.00000005"));
-	ck_assert_int_eq(folder_unplace(f, &place), 0);
+	ck_assert_int_eq(folder_target_undo(f, &place), 0);
 	ck_assert(!exists("rec/rec.00000005"));
 	r = (struct index_record){ .kind = INDEX_END };
 	ck_assert_int_eq(folder_close(f, &r, NULL), 0);

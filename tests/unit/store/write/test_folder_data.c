@@ -60,15 +60,16 @@ record(uint64_t number, uint64_t bytes)
 }
 
 /* As a writer does it: all that it is told to. */
-static struct folder_place
+static struct folder_target
 place(uint64_t number, uint64_t bytes, int flags)
 {
-	struct folder_place p;
+	struct folder_target p;
 	uint8_t *data;
 
 	ck_assert_int_eq(posix_memalign((void **)&data, 4096, BLOCK), 0);
 	memset(data, (int)number, BLOCK);
-	ck_assert_int_eq(folder_place(folder, number, bytes, flags, &p), 0);
+	ck_assert_int_eq(folder_target_make(folder, number, bytes, flags, &p),
+			 0);
 	ck_assert(!p.own);
 	ck_assert_uint_ge(p.bytes, bytes);
 	ck_assert_int_eq(pwrite(p.fd, data, p.bytes, (off_t)p.offset),
@@ -193,17 +194,17 @@ END_TEST
 /* Past the page cache, as long as blocks end with a page. */
 START_TEST(direct)
 {
-	struct folder_place p;
+	struct folder_target p;
 
 	begin("file");
-	ck_assert_int_eq(folder_place(folder, 0, BLOCK, O_DIRECT, &p), 0);
+	ck_assert_int_eq(folder_target_make(folder, 0, BLOCK, O_DIRECT, &p), 0);
 	if (!p.direct) { /* no tmpfs before Linux 6.6 has it */
 		close_with_end();
 		end();
 		return;
 	}
 	ck_assert_int_ne(fcntl(p.fd, F_GETFL) & O_DIRECT, 0);
-	ck_assert_int_eq(folder_unplace(folder, &p), 0);
+	ck_assert_int_eq(folder_target_undo(folder, &p), 0);
 	p = place(1, BLOCK, O_DIRECT);
 	ck_assert(p.direct);
 	p = place(2, PACKET, 0);
@@ -220,22 +221,22 @@ END_TEST
 START_TEST(taken_back)
 {
 	struct index_record r[2] = { record(1, BLOCK), record(2, PACKET) };
-	struct folder_place p;
+	struct folder_target p;
 	char text[512] = "";
 
 	begin("file");
 	place(1, BLOCK, 0);
 	place(2, PACKET, 0);
 	p = place(3, BLOCK, 0);
-	ck_assert_int_eq(folder_unplace(folder, &p), 0);
+	ck_assert_int_eq(folder_target_undo(folder, &p), 0);
 	ck_assert_uint_eq(length("rec/rec.vdif"), BLOCK + PACKET);
 	ck_assert_int_eq(folder_sync(folder, r, 2), 0);
 	p = place(4, PACKET, 0);
 	ck_assert_uint_eq(p.offset, BLOCK + PACKET);
 	/* What comes back is not what was placed last. */
 	p.number = 2;
-	ck_assert_int_lt(folder_unplace(folder, &p), 0);
-	ck_assert_int_eq(folder_place(folder, 5, BLOCK, 0, &p), -EIO);
+	ck_assert_int_lt(folder_target_undo(folder, &p), 0);
+	ck_assert_int_eq(folder_target_make(folder, 5, BLOCK, 0, &p), -EIO);
 	close_with_end();
 	file_is("11112"); /* what the index has */
 	look_at("rec/rec.meta.jsonl", text,
@@ -249,7 +250,7 @@ END_TEST
 START_TEST(round_lost)
 {
 	struct index_record r = record(1, BLOCK);
-	struct folder_place p;
+	struct folder_target p;
 
 	begin("mark6");
 	write_block(0, BLOCK);
@@ -262,7 +263,7 @@ START_TEST(round_lost)
 	ck_assert_int_eq(rmdir(scratch_path(&s, "rec.spate")), 0);
 	ck_assert_int_eq(folder_sync(folder, &r, 1), -ENOENT);
 	ck_assert_uint_eq(length("rec"), SG_HEADER + 2 * (BLOCK + SG_BLOCK));
-	ck_assert_int_eq(folder_place(folder, 2, BLOCK, 0, &p), -EIO);
+	ck_assert_int_eq(folder_target_make(folder, 2, BLOCK, 0, &p), -EIO);
 	folder_close(folder, NULL, NULL);
 	end();
 }
@@ -321,7 +322,7 @@ START_TEST(comes_back)
 }
 END_TEST
 
-static struct folder_place
+static struct folder_target
 note_block(uint64_t number, uint64_t bytes, bool written)
 {
 	struct block b = { .number = number,
@@ -330,7 +331,7 @@ note_block(uint64_t number, uint64_t bytes, bool written)
 			   .filled = (uint32_t)(bytes / PACKET) };
 	struct index_record r = record(number, bytes);
 	json_t *line = meta_chunk(&b, 1);
-	struct folder_place p;
+	struct folder_target p;
 
 	r.present = b.filled;
 	ck_assert_int_eq(folder_note(folder, line), 0);
@@ -418,10 +419,11 @@ END_TEST
 /* Blocks of another length than that of all have no place. */
 START_TEST(too_long)
 {
-	struct folder_place p;
+	struct folder_target p;
 
 	begin("mark6");
-	ck_assert_int_eq(folder_place(folder, 0, BLOCK + 1, 0, &p), -EFBIG);
+	ck_assert_int_eq(folder_target_make(folder, 0, BLOCK + 1, 0, &p),
+			 -EFBIG);
 	ck_assert_uint_eq(length("rec"), SG_HEADER);
 	close_with_end();
 	end();
@@ -475,12 +477,12 @@ END_TEST
 /* What was written and cut off again is not there, whatever was noted. */
 START_TEST(goes_on_without_what_was_cut)
 {
-	struct folder_place p;
+	struct folder_target p;
 
 	begin("file");
 	note_block(2, BLOCK, true);
 	p = note_block(3, BLOCK, true);
-	ck_assert_int_eq(folder_unplace(folder, &p), 0);
+	ck_assert_int_eq(folder_target_undo(folder, &p), 0);
 	note_block(5, PACKET, true);
 	ck_assert_int_eq(folder_close(folder, NULL, NULL), 0);
 	ck_assert_int_eq(folder_resume(&folder, &disk, "rec", head, 6), 0);
