@@ -88,7 +88,8 @@ struct writer_args {
 	const void *arena; /* memory of all blocks, see write_args; or NULL */
 	size_t arena_bytes;
 	unsigned files; /* most chunks that may be open files at a time */
-	/* Called when a job is done; any thread. */
+	/* Called when a job is done, and when the disk comes into use or is
+	 * left; any thread. */
 	void (*changed)(void *arg);
 	void *arg;
 };

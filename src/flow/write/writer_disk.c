@@ -324,6 +324,7 @@ writer_disk_try(struct writer *w)
 	w->facts.plugin = w->plugins.main.is->ops->head.name;
 	pthread_mutex_unlock(&w->lock);
 	writer_space_look(w);
+	w->a.changed(w->a.arg);
 	return 0;
 }
 

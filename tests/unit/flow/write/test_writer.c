@@ -1007,9 +1007,31 @@ START_TEST(stop_needs_no_recording)
 }
 END_TEST
 
+/* Whoever added a disk waits for that, without a recording. */
+START_TEST(a_disk_that_works_is_told)
+{
+	int64_t until = clock_steady() + 60 * NS_SECOND;
+	struct writer_facts f;
+
+	whims(GOOD, GOOD, GOOD);
+	open_writers();
+	while (atomic_load(&bench.changes) < BENCH_DISKS) {
+		ck_assert_int_lt(clock_steady(), until);
+		usleep(1000);
+	}
+	for (unsigned i = 0; i < BENCH_DISKS; i++) {
+		writer_facts(writer[i], &f);
+		ck_assert_ptr_nonnull(f.plugin);
+		writer_stop(writer[i]);
+	}
+	disk_bench_close(&bench);
+}
+END_TEST
+
 SUITE_THREADS("writer", NULL, stop_needs_no_recording,
-	      blocks_may_come_before_the_job, disks_share_the_work,
-	      whims_are_borne, a_disk_that_fails_is_replaced, all_disks_fail,
+	      a_disk_that_works_is_told, blocks_may_come_before_the_job,
+	      disks_share_the_work, whims_are_borne,
+	      a_disk_that_fails_is_replaced, all_disks_fail,
 	      all_disks_come_back, no_disk_works_at_all, a_disk_comes_back,
 	      every_block_durable_at_once, two_are_on_their_way,
 	      a_block_is_durable_before_the_next, one_hangs_and_is_back,
