@@ -88,22 +88,26 @@ disks=()
 mkdir "$work/other"
 disks=("$work/other")
 settings=('memory = "128M";' 'reserve = "2M";' 'durable = "block";')
-conf_write "$(stream a 0 'block = "2M";'; stream c 2 'block = "1M";')"
+conf_write "$(stream a 0 'block = "2M";'; stream c 2 'block = "1M";'
+	stream d 0 'block = "1M";')"
 reload
 says "stream a is another; what is recorded or armed keeps the old one"
 says "stream b is gone"
 says "stream c is new"
+says "stream d is new"
 says "\`disks\` are others"
 says "\`reserve\` is another"
 says "\`durable\` is another"
 says "\`memory\` takes a restart"
-same "lines" "$(wc -l <"$work/reload")" 7
+same "lines" "$(wc -l <"$work/reload")" 8
 wait_for 60 disk_is "$work/other"
 wait_for 60 no_disk "${before[0]}"
 wait_for 60 no_disk "${before[1]}"
 send
 refused "there is no stream 'b'" spate record no --stream b
 refused "is being recorded already" spate record no --stream a
+refused "recording r1 receives on 127.0.0.1:$port; 'spate stop r1' ends that" \
+	spate record no --stream d
 same "what a look at it says" "$(spate probe a --json | jq -r .recording)" r1
 settle r1 "$sent"
 spate stop r1

@@ -21,6 +21,7 @@
 #include "base/units.h"
 #include "daemon/disks/name_lookup.h"
 #include "daemon/sessions/report.h"
+#include "net/address.h"
 #include "store/disk/layout.h"
 
 /* Writes the name of the recording of stream `i`, without the part of a split
@@ -364,6 +365,44 @@ memory_comes(const struct recorder *r, const struct order *o)
 	return false;
 }
 
+/* Returns the first address of `stream` that is also one of `other`; NULL: they
+ * have none in common. */
+static const char *
+common_address(const struct stream *stream, const struct stream *other)
+{
+	struct address a, b;
+	char why[256];
+
+	for (unsigned i = 0; i < stream->listen.n; i++) {
+		if (address_parse(&a, stream->listen.text[i], why, sizeof why))
+			continue;
+		for (unsigned k = 0; k < other->listen.n; k++) {
+			if (!address_parse(&b, other->listen.text[k], why,
+					   sizeof why) &&
+			    address_overlaps(&a, &b))
+				return stream->listen.text[i];
+		}
+	}
+	return NULL;
+}
+
+/* Names the recording that has an address of `stream`, which is in use.  After
+ * a reload it may be one of a stream of the same name. */
+static void
+address_blame(const struct recorder *r, const struct stream *stream,
+	      struct fault *fault)
+{
+	for (const struct session *s = r->sessions; s; s = s->next) {
+		const char *text = common_address(stream, s->stream);
+
+		if (!text || s->stream == stream)
+			continue;
+		fault_why(fault, "recording %s receives on %s", s->name, text);
+		fault_hint(fault, "'spate stop %s' ends that", s->group);
+		return;
+	}
+}
+
 /* Opens the parts of stream `i` and puts them before `list`. */
 static int
 stream_add(struct recorder *r, const struct order *o, unsigned i,
@@ -381,6 +420,8 @@ stream_add(struct recorder *r, const struct order *o, unsigned i,
 	order_base_name(o, i, name);
 	args.stream = o->stream[i];
 	err = session_open(&first, &r->host, &args, fault);
+	if (err == -EADDRINUSE)
+		address_blame(r, args.stream, fault);
 	if (err)
 		return err;
 	for (; *end; end = &(*end)->next) {
