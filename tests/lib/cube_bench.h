@@ -48,13 +48,13 @@ cube_end(struct bench *b)
 {
 	bench_batch(b);
 	bench_flush(b);
-	return placement_counts(b->place);
+	return placement_counts(b->placement);
 }
 
 static inline void
 all_there(const struct bench *b, unsigned heaps)
 {
-	const struct counts *c = placement_counts(b->place);
+	const struct counts *c = placement_counts(b->placement);
 
 	ck_assert_uint_eq(lost(b), 0);
 	ck_assert_uint_eq(bench_dropped(b), 0);

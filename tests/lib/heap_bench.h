@@ -67,7 +67,7 @@ bench_make(struct bench *b, unsigned blocks)
 	ck_assert_int_eq(heaps_scratch_make(&b->scratch), 0);
 	args.pool = b->pool;
 	args.scratch = b->scratch;
-	ck_assert_int_eq(heaps_make(&b->place, &args), 0);
+	ck_assert_int_eq(heaps_make(&b->placement, &args), 0);
 	b->now = 1000;
 	b->step = 1;
 }
@@ -109,7 +109,7 @@ bench_open_cube(struct bench *b, uint32_t payload, uint32_t slots,
 static inline uint64_t
 bench_dropped(const struct bench *b)
 {
-	const struct counts *c = placement_counts(b->place);
+	const struct counts *c = placement_counts(b->placement);
 	uint64_t n = 0;
 
 	for (int i = 0; i < DROP_KINDS; i++)
@@ -120,9 +120,9 @@ bench_dropped(const struct bench *b)
 static inline void
 bench_flush(struct bench *b)
 {
-	const struct counts *c = placement_counts(b->place);
+	const struct counts *c = placement_counts(b->placement);
 
-	placement_flush(b->place);
+	placement_flush(b->placement);
 	ck_assert_uint_eq(c->datagrams, c->placed + bench_dropped(b));
 	ck_assert_uint_eq(c->placed, b->filled);
 	ck_assert_uint_eq(c->bytes, b->bytes);
@@ -137,7 +137,7 @@ bench_close(struct bench *b)
 	bench_feed(b);
 	ck_assert_uint_eq(block_pool_free_blocks(b->pool),
 			  block_pool_blocks(b->pool));
-	placement_free(b->place);
+	placement_free(b->placement);
 	scratch_free(b->scratch);
 	block_pool_return(b->pool);
 	arena_free(b->arena);
@@ -151,7 +151,7 @@ bench_close(struct bench *b)
 static inline uint64_t
 bench_drop(const struct bench *b, enum drop why)
 {
-	return placement_counts(b->place)->drop[why];
+	return placement_counts(b->placement)->drop[why];
 }
 
 /* Bytes of a heap that were sent and did not come out. */
@@ -180,7 +180,7 @@ bench_aim(struct bench *b, unsigned pairs)
 	b->packets = 0;
 	b->elsewhere_used = 0;
 	b->scratch->used = 0;
-	b->room = placement_aim(b->place, &b->aim, b->pair, pairs);
+	b->room = placement_aim(b->placement, &b->aim, b->pair, pairs);
 	BENCH_MUST(b->room <= pairs);
 	for (unsigned i = 0; i < pairs; i++) {
 		memset(b->pair[i].prefix, 0xee, b->pair[i].prefix_bytes);
@@ -248,7 +248,7 @@ bench_packet_flags(struct bench *b, uint32_t flags)
 static inline void
 bench_batch(struct bench *b)
 {
-	placement_batch(b->place, &b->aim, b->packet, b->packets, b->now,
+	placement_batch(b->placement, &b->aim, b->packet, b->packets, b->now,
 			b->now);
 	b->packets = 0;
 }
@@ -339,7 +339,7 @@ flow_end(struct bench *b)
 {
 	bench_batch(b);
 	bench_flush(b);
-	return placement_counts(b->place);
+	return placement_counts(b->placement);
 }
 
 enum { MTU = 1472, JUMBO = 8968 };

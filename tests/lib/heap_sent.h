@@ -58,7 +58,7 @@ struct bench {
 	struct arena *arena;
 	struct block_pool *pool;
 	struct scratch *scratch;
-	struct placement *place;
+	struct placement *placement;
 	struct geometry geometry;
 	struct format_shape shape;
 	struct prediction aim;

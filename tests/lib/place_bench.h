@@ -37,7 +37,7 @@ struct bench {
 	struct arena *arena;
 	struct block_pool *pool;
 	struct scratch *scratch;
-	struct placement *place;
+	struct placement *placement;
 	struct geometry geometry;
 	struct format_shape shape;
 	struct prediction aim[2]; /* two sources */
@@ -111,7 +111,7 @@ bench_slot_check(const struct bench *b, const struct block *block,
 static const struct slots *
 bench_slots(const struct bench *b)
 {
-	return (const struct slots *)b->place;
+	return (const struct slots *)b->placement;
 }
 
 /* ---- what comes out -------------------------------------------------- */
@@ -300,7 +300,7 @@ bench_open(struct bench *b, const struct bench_args *a)
 	args.pool = b->pool;
 	ck_assert_int_eq(slots_scratch_make(&b->scratch, &args), 0);
 	args.scratch = b->scratch;
-	ck_assert_int_eq(slots_make(&b->place, &args), 0);
+	ck_assert_int_eq(slots_make(&b->placement, &args), 0);
 	b->elsewhere = calloc(RECEIVE_BATCH, BENCH_PREFIX + a->payload);
 	b->now = 1000;
 }
@@ -308,7 +308,7 @@ bench_open(struct bench *b, const struct bench_args *a)
 static uint64_t
 bench_dropped(const struct bench *b)
 {
-	const struct counts *c = placement_counts(b->place);
+	const struct counts *c = placement_counts(b->placement);
 	uint64_t n = 0;
 
 	for (int i = 0; i < DROP_KINDS; i++)
@@ -320,9 +320,9 @@ bench_dropped(const struct bench *b)
 static void
 bench_close(struct bench *b)
 {
-	const struct counts *c = placement_counts(b->place);
+	const struct counts *c = placement_counts(b->placement);
 
-	placement_flush(b->place);
+	placement_flush(b->placement);
 	ck_assert_uint_eq(c->datagrams, c->placed + bench_dropped(b));
 	ck_assert_uint_eq(c->placed, b->filled);
 	/* More where a run had no memory for any of its packets. */
@@ -333,7 +333,7 @@ bench_close(struct bench *b)
 	bench_feed(b);
 	ck_assert_uint_eq(block_pool_free_blocks(b->pool),
 			  block_pool_blocks(b->pool));
-	placement_free(b->place);
+	placement_free(b->placement);
 	scratch_free(b->scratch);
 	block_pool_return(b->pool);
 	arena_free(b->arena);
@@ -397,7 +397,7 @@ bench_aim(struct bench *b, unsigned pairs)
 	b->pairs = pairs;
 	b->packets = 0;
 	b->scratch->used = 0;
-	room = placement_aim(b->place, &b->aim[b->source], b->pair, pairs);
+	room = placement_aim(b->placement, &b->aim[b->source], b->pair, pairs);
 	for (unsigned i = 0; i < pairs; i++)
 		bench_pair_check(b, b->pair[i].payload);
 	bench_pairs_differ(b, pairs);
@@ -458,10 +458,10 @@ bench_open_check(struct bench *b)
 static void
 bench_batch(struct bench *b)
 {
-	const struct counts *c = placement_counts(b->place);
+	const struct counts *c = placement_counts(b->placement);
 	uint64_t parked;
 
-	placement_batch(b->place, &b->aim[b->source], b->packet, b->packets,
+	placement_batch(b->placement, &b->aim[b->source], b->packet, b->packets,
 			b->now, b->now);
 	b->packets = 0;
 	bench_open_check(b);

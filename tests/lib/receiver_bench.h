@@ -163,16 +163,17 @@ stream_open(struct stream *s, const char *plugin, const char *text)
 		.slots = SLOTS,
 		.block_bytes = (uint64_t)SLOTS * PAYLOAD,
 	};
-	struct intake_args args = {
-		.name = "test", .format = &format, .slots = SLOTS, .places = 1
-	};
+	struct intake_args args = { .name = "test",
+				    .format = &format,
+				    .slots = SLOTS,
+				    .placements = 1 };
 	struct subscriber_args subscriber = {
 		.name = "test",
 		.time_window = { INT64_MIN, INT64_MAX, false },
 		.done = done,
 		.arg = s
 	};
-	struct placement_args place;
+	struct placement_args placement;
 	struct fault fault;
 
 	*s = (struct stream){ .shape = { .prefix = PREFIX,
@@ -186,15 +187,15 @@ stream_open(struct stream *s, const char *plugin, const char *text)
 	args.ops = s->ops;
 	args.state = s->state;
 	args.shape = &s->shape;
-	place = (struct placement_args){ .format = &format,
-					 .shape = &s->shape,
-					 .geometry = &geometry,
-					 .pool = s->pool,
-					 .max_gap = 256 << 20,
-					 .max_age = 2000000000,
-					 .out = out,
-					 .arg = s };
-	subscriber.place = &place;
+	placement = (struct placement_args){ .format = &format,
+					     .shape = &s->shape,
+					     .geometry = &geometry,
+					     .pool = s->pool,
+					     .max_gap = 256 << 20,
+					     .max_age = 2000000000,
+					     .out = out,
+					     .arg = s };
+	subscriber.placement = &placement;
 	ck_assert_int_eq(intake_make(&s->intake, &args), 0);
 	ck_assert_int_eq(
 	    subscriber_make(&s->subscriber, s->intake, &subscriber), 0);

@@ -22,8 +22,8 @@ shared_patience(struct placement *handle, int64_t ns)
 }
 
 /*
- * A shared place with an arena, a format, packets whose bytes follow from their
- * sequence, and a look at every block that comes out.
+ * A shared placement with an arena, a format, packets whose bytes follow from
+ * their sequence, and a look at every block that comes out.
  */
 enum { PREFIX = 8, PAYLOAD = 40, THREADS_MOST = 4, EVENTS = 40000 };
 #define NONE	UINT64_MAX /* a packet in which no sequence is */

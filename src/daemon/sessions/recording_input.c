@@ -4,7 +4,7 @@
  * their sessions exist, and joined to their receivers last, when nothing can
  * fail.
  *
- * A place (stream_input_places) that several threads feed is shared
+ * A placement (stream_input_placements) that several threads feed is shared
  * (flow/slots/shared.h); each thread has a handle of it.
  *
  * Counters are summed over the receiver threads.  While packets arrive the
@@ -332,35 +332,35 @@ part_wait(struct recording_input *s, struct recording_input_part *part,
 	return err;
 }
 
-/* Returns the arguments of place `i` of share `k`.  The parts of a split stream
- * count as substreams in the pool, so that each gets its fair number of
+/* Returns the arguments of placement `i` of share `k`.  The parts of a split
+ * stream count as substreams in the pool, so that each gets its fair number of
  * blocks. */
 static struct placement_args
-place_of(struct recording_input *s, unsigned k, unsigned i)
+placement_of(struct recording_input *s, unsigned k, unsigned i)
 {
 	const struct stream *stream = s->in->stream;
 	struct recording_input_part *part = &s->part[stream->split ? i : 0];
-	struct placement_args place = { .format = stream->format,
-					.shape = &s->in->share[k].shape,
-					.geometry = &stream->geometry,
-					.pool = s->pool,
-					.fps = &s->in->share[k].intake->fps,
-					.sub = (uint16_t)i,
-					.max_gap = stream->o.max_gap,
-					.max_age = stream->o.max_age,
-					.name = s->name,
-					.out = part->out.out,
-					.arg = part->out.arg };
+	struct placement_args placement = { .format = stream->format,
+					    .shape = &s->in->share[k].shape,
+					    .geometry = &stream->geometry,
+					    .pool = s->pool,
+					    .fps = &s->in->share[k].intake->fps,
+					    .sub = (uint16_t)i,
+					    .max_gap = stream->o.max_gap,
+					    .max_age = stream->o.max_age,
+					    .name = s->name,
+					    .out = part->out.out,
+					    .arg = part->out.arg };
 
 	if (part->backlog) {
-		place.out = backlog_take;
-		place.arg = part->backlog;
+		placement.out = backlog_take;
+		placement.arg = part->backlog;
 	}
 	if (stream->split)
-		place.shape = &s->in->own[i];
+		placement.shape = &s->in->own[i];
 	else if (stream->plan.threads == 1)
-		place.sub = (uint16_t)(i * s->in->shares + k);
-	return place;
+		placement.sub = (uint16_t)(i * s->in->shares + k);
+	return placement;
 }
 
 /* Makes the handles of all substreams for all shares: handle[k * subs + i] is
@@ -373,7 +373,7 @@ handles_make(struct recording_input *s, struct placement **handle)
 	int err = one ? 0 : -ENOMEM;
 
 	for (unsigned i = 0; i < subs && !err; i++) {
-		struct placement_args args = place_of(s, 0, i);
+		struct placement_args args = placement_of(s, 0, i);
 
 		err = shared_make(one, threads, &args);
 		for (unsigned k = 0; k < threads && !err; k++)
@@ -387,10 +387,10 @@ static int
 share_feed(struct recording_input *s, unsigned k,
 	   const struct recording_input_args *from, struct placement **ready)
 {
-	unsigned n = stream_input_places(s->in, k);
-	struct placement_args *place = calloc(n, sizeof *place);
+	unsigned n = stream_input_placements(s->in, k);
+	struct placement_args *placement = calloc(n, sizeof *placement);
 	struct subscriber_args args = { .name = s->name,
-					.place = place,
+					.placement = placement,
 					.ready = ready,
 					.time_window = from->time_window,
 					.early = from->backlog > 0,
@@ -400,17 +400,17 @@ share_feed(struct recording_input *s, unsigned k,
 					.arg = &s->share[k] };
 	int err = -ENOMEM;
 
-	for (unsigned i = 0; place && i < n; i++)
-		place[i] = place_of(s, k, i);
-	if (place)
+	for (unsigned i = 0; placement && i < n; i++)
+		placement[i] = placement_of(s, k, i);
+	if (placement)
 		err = subscriber_make(&s->share[k].subscriber,
 				      s->in->share[k].intake, &args);
-	free(place);
+	free(placement);
 	return err;
 }
 
 /* Makes the subscribers of packet rings: every thread brings packets of every
- * substream, so they share the places. */
+ * substream, so they share the placements. */
 static int
 shared_feed(struct recording_input *s, const struct recording_input_args *args)
 {
@@ -477,7 +477,7 @@ recording_input_counts(struct recording_input *s, unsigned part,
 	if (s->in->own)
 		counts_add(c, &s->share[0].subscriber->shown[part]);
 	for (unsigned k = 0; k < s->in->shares && !s->in->own; k++)
-		for (unsigned i = 0; i < stream_input_places(s->in, k); i++)
+		for (unsigned i = 0; i < stream_input_placements(s->in, k); i++)
 			counts_add(c, &s->share[k].subscriber->shown[i]);
 	if (s->part[part].backlog)
 		backlog_counts(s->part[part].backlog, c);
@@ -521,8 +521,8 @@ recording_input_look(struct recording_input *s, unsigned source,
 		source -= in->share[k++].intake->sources;
 	subscriber_look(s->share[k].subscriber, source, &view);
 	*counts = view.counts;
-	*sub = in->stream->plan.threads > 1 ? view.place
-					    : view.place * in->shares + k;
+	*sub = in->stream->plan.threads > 1 ? view.placement
+					    : view.placement * in->shares + k;
 	if (in->own)
 		*sub = 0;
 }

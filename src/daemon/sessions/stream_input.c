@@ -111,7 +111,7 @@ share_open(struct stream_input *in, unsigned k, struct fault *fault)
 }
 
 unsigned
-stream_input_places(const struct stream_input *in, unsigned k)
+stream_input_placements(const struct stream_input *in, unsigned k)
 {
 	const struct stream *stream = in->stream;
 
@@ -138,7 +138,8 @@ share_take(struct stream_input *in, unsigned k, struct fault *fault)
 				    .format = stream->format,
 				    .shape = &in->share[k].shape,
 				    .slots = stream->geometry.slots,
-				    .places = stream_input_places(in, k),
+				    .placements =
+					stream_input_placements(in, k),
 				    .rings = rings,
 				    .shares = rings ? 1 : in->shares,
 				    .late = stream->plan.late,

@@ -76,9 +76,9 @@ bool stream_input_learning(struct stream_input *in);
 /* Returns the number of sources of all shares. */
 unsigned stream_input_sources(const struct stream_input *in);
 
-/* Returns how many places (one per sequence of packets) an intake feeds: one
- * per part of a split stream; with packet rings one per substream of the
+/* Returns how many placements (one per sequence of packets) an intake feeds:
+ * one per part of a split stream; with packet rings one per substream of the
  * stream; else one per substream of the share. */
-unsigned stream_input_places(const struct stream_input *in, unsigned share);
+unsigned stream_input_placements(const struct stream_input *in, unsigned share);
 
 #endif

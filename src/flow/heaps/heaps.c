@@ -540,11 +540,11 @@ batch_finish(struct heaps *p)
 }
 
 static void
-heaps_batch(struct placement *place, struct prediction *aim,
+heaps_batch(struct placement *placement, struct prediction *aim,
 	    const struct receive_packet *packet, unsigned n, int64_t now_ns,
 	    int64_t now)
 {
-	struct heaps *p = (struct heaps *)place;
+	struct heaps *p = (struct heaps *)placement;
 
 	(void)aim;
 	p->now = now;
@@ -560,10 +560,10 @@ heaps_batch(struct placement *place, struct prediction *aim,
 }
 
 static unsigned
-heaps_aim(struct placement *place, const struct prediction *aim,
+heaps_aim(struct placement *placement, const struct prediction *aim,
 	  struct receive_pair *pair, unsigned n)
 {
-	struct heaps *p = (struct heaps *)place;
+	struct heaps *p = (struct heaps *)placement;
 	unsigned aimed = 0;
 
 	(void)aim;
@@ -574,9 +574,9 @@ heaps_aim(struct placement *place, const struct prediction *aim,
 }
 
 static void
-heaps_place_age(struct placement *place, int64_t now)
+heaps_place_age(struct placement *placement, int64_t now)
 {
-	struct heaps *p = (struct heaps *)place;
+	struct heaps *p = (struct heaps *)placement;
 
 	p->now = now;
 	batch_start(p, NULL, 0);
@@ -586,9 +586,9 @@ heaps_place_age(struct placement *place, int64_t now)
 }
 
 static void
-heaps_flush(struct placement *place)
+heaps_flush(struct placement *placement)
 {
-	struct heaps *p = (struct heaps *)place;
+	struct heaps *p = (struct heaps *)placement;
 
 	batch_start(p, NULL, 0);
 	p->kind->age(p, INT64_MAX);
@@ -596,9 +596,9 @@ heaps_flush(struct placement *place)
 }
 
 static void
-heaps_free(struct placement *place)
+heaps_free(struct placement *placement)
 {
-	free(place);
+	free(placement);
 }
 
 static const struct placement_ops heaps_ops = {
@@ -610,7 +610,7 @@ static const struct placement_ops heaps_ops = {
 };
 
 int
-heaps_make(struct placement **place, const struct placement_args *args)
+heaps_make(struct placement **placement, const struct placement_args *args)
 {
 	bool cube = args->shape->store == HEAP_CUBE;
 	struct heaps *p = cube ? cubes_make(args) : rows_make(args);
@@ -620,6 +620,6 @@ heaps_make(struct placement **place, const struct placement_args *args)
 	p->base.ops = &heaps_ops;
 	p->a = *args;
 	p->scratch = args->scratch->heaps;
-	*place = &p->base;
+	*placement = &p->base;
 	return 0;
 }

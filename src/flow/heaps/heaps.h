@@ -5,9 +5,9 @@
 #include "flow/place/placement.h"
 
 /*
- * A place for packets that are pieces of heaps: each packet says where in its
- * heap its bytes belong, and the heap has memory in an open block.  How heaps
- * are stored depends on the stream's shape:
+ * A placement for packets that are pieces of heaps: each packet says where in
+ * its heap its bytes belong, and the heap has memory in an open block.  How
+ * heaps are stored depends on the stream's shape:
  *
  *   row    heaps lie one after the other as they come, in two open blocks
  *          (row_block.h); a block closes when it is full and its heaps are
@@ -22,13 +22,13 @@
  *
  * Returns 0 or -ENOMEM.
  */
-int heaps_make(struct placement **place, const struct placement_args *args);
+int heaps_make(struct placement **placement, const struct placement_args *args);
 
-/* Makes scratch memory for places of heaps.  Returns 0 or -ENOMEM. */
+/* Makes scratch memory for placements of heaps.  Returns 0 or -ENOMEM. */
 int heaps_scratch_make(struct scratch **scratch);
 
-/* Bytes that a block of such a place needs behind its slots, for notes; also
- * valid for slots, which need none. */
+/* Bytes that a block of such a placement needs behind its slots, for notes;
+ * also valid for slots, which need none. */
 uint32_t heaps_extra(const struct format_shape *shape,
 		     const struct geometry *geometry);
 

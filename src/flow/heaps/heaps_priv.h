@@ -143,7 +143,7 @@ struct heaps {
 	int64_t now;	  /* steady ns, time of the batch */
 };
 
-/* Scratch memory of the places of an intake, valid for one batch. */
+/* Scratch memory of the placements of an intake, valid for one batch. */
 struct heaps_scratch {
 	struct receive_packet rest[RECEIVE_BATCH];
 	uint64_t item[NOTES_ITEMS], kept[NOTES_ITEMS];

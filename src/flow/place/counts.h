@@ -36,8 +36,8 @@ enum drop {
 	    DROP_KINDS
 };
 
-/* Counts of one place; plain integers, because only the receiver thread uses
- * them. */
+/* Counts of one placement; plain integers, because only the receiver thread
+ * uses them. */
 struct counts {
 	uint64_t datagrams;
 	uint64_t placed;	   /* packets in slots of blocks that are open

@@ -35,7 +35,7 @@ struct placement_args {
 	const struct geometry *geometry;
 	struct block_pool *pool;
 	struct scratch *scratch; /* shared with the other placements of
-				the intake; outlives the place */
+				the intake; outlives the placement */
 	/* Frames per second, learned while packets are placed: 0, LEARN_WAIT or
 	 * the value, see struct intake.  NULL: the shape has the value, or
 	 * nothing can learn it. */
@@ -160,7 +160,7 @@ struct scratch {
 
 	struct relocate relocate;
 	/* One allocation, freed with the scratch memory (heaps.c).  NULL: the
-	 * places are slots, not heaps. */
+	 * placements are slots, not heaps. */
 	struct heaps_scratch *heaps;
 	uint8_t *memory;
 };

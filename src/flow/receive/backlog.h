@@ -67,7 +67,7 @@ void backlog_drop(struct backlog *backlog);
  * the pool was too small for that.  Before that: `keep`. */
 int64_t backlog_kept(struct backlog *backlog);
 
-/* Corrects the sum of the counts of the subscriber's places. */
+/* Corrects the sum of the counts of the subscriber's placements. */
 void backlog_counts(struct backlog *backlog, struct counts *counts);
 
 #endif

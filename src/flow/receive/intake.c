@@ -2,7 +2,7 @@
 /*
  * A pass over a source is: aim, receive, place, for as many batches as the
  * receiver allows before the next source's turn.  While the stream is being
- * learned, each packet is also read before it goes to the places.
+ * learned, each packet is also read before it goes to the placements.
  *
  * If several sources bring one stream, none may run ahead of the others by more
  * than the window holds, or the packets of the others would be late: all their
@@ -33,7 +33,7 @@ enum {
 
 /*
  * Learns from the packets of a stream before an intake can place them, once for
- * all of its places; learn.h says what, and how.
+ * all of its placements; learn.h says what, and how.
  */
 
 /* Nothing but a missing sequence is learned if threads share the packets of one
@@ -79,7 +79,7 @@ shape_learned(struct intake *in)
 		shape->threads = l->thread;
 		shape->threads_n = l->threads;
 	}
-	for (unsigned i = 0; in->a.own && i < in->a.places; i++)
+	for (unsigned i = 0; in->a.own && i < in->a.placements; i++)
 		in->a.own[i]->fps = l->fps;
 	atomic_store_explicit(&in->learning, false, memory_order_release);
 	log_line(LEVEL_INFO, in->a.name,
@@ -141,7 +141,7 @@ intake_learn(struct intake *in, const struct receive_batch *b)
 
 /* ---- making, and a pass ------------------------------------------------ */
 
-/* Sets the place that a source feeds.  -EINVAL: there is none, which is a
+/* Sets the placement that a source feeds.  -EINVAL: there is none, which is a
  * bug. */
 static int
 source_place(const struct intake *in, struct intake_source *s)
@@ -150,8 +150,8 @@ source_place(const struct intake *in, struct intake_source *s)
 	unsigned sub = ops->sub ? ops->sub(in->a.state, s->number) : 0;
 
 	if (in->a.by == INTAKE_SOURCE)
-		s->place = sub / (in->a.shares ? in->a.shares : 1);
-	return s->place < in->a.places ? 0 : -EINVAL;
+		s->placement = sub / (in->a.shares ? in->a.shares : 1);
+	return s->placement < in->a.placements ? 0 : -EINVAL;
 }
 
 static uint32_t
@@ -167,7 +167,7 @@ source_hold(const struct intake_source *s)
 }
 
 /* Number of batches a source may have in a row: half a block for all sources of
- * its place together. */
+ * its placement together. */
 static unsigned
 source_turn(const struct intake *in, const struct intake_source *s)
 {
@@ -175,7 +175,7 @@ source_turn(const struct intake *in, const struct intake_source *s)
 	uint32_t turn;
 
 	for (unsigned i = 0; i < in->sources; i++)
-		beside += in->source[i].place == s->place;
+		beside += in->source[i].placement == s->placement;
 	if (beside < 2)
 		return TURN;
 	turn = in->a.slots / 2 / beside / RECEIVE_BATCH;
@@ -404,7 +404,7 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 		packets_take(s, lead, &b, &t);
 	}
 	for (struct subscriber *f = in->subscribers; f; f = f->next)
-		subscriber_show(f, s->place);
+		subscriber_show(f, s->placement);
 	return more ? INTAKE_MORE : (int)(bytes * INTAKE_FULL / s->hold);
 }
 

@@ -16,15 +16,15 @@
 /*
  * An intake is an instance of a receive plugin with its sources, and the
  * subscribers that its packets go to (subscriber.h).  Packets go to a
- * subscriber's places by the source that brings them (one place per substream),
- * or by what their headers say (a stream that is split).
+ * subscriber's placements by the source that brings them (one placement per
+ * substream), or by what their headers say (a stream that is split).
  *
  * The event loop makes and frees an intake; while it has subscribers it belongs
  * to one receiver thread, except where noted.
  */
 struct intake;
 
-/* The rule that decides to which place a packet goes. */
+/* The rule that decides to which placement a packet goes. */
 enum intake_by {
 	INTAKE_SOURCE,	/* substream of its source */
 	INTAKE_THREAD,	/* the thread in its header */
@@ -33,8 +33,8 @@ enum intake_by {
 
 struct intake_source {
 	struct intake *intake;
-	unsigned number; /* number of the source in the plugin */
-	unsigned place;	 /* INTAKE_SOURCE: the place it feeds */
+	unsigned number;    /* number of the source in the plugin */
+	unsigned placement; /* INTAKE_SOURCE: the placement it feeds */
 	int fd;
 	unsigned want; /* pairs for the next receive call */
 	unsigned turn; /* batches it may have in a row */
@@ -50,22 +50,22 @@ struct intake_args {
 	struct receive_state *state;
 	const struct format_ops *format;
 	/* The intake's own copy: learned values are written into it, and so
-	 * reach the places that use it. */
+	 * reach the placements that use it. */
 	struct format_shape *shape;
-	uint32_t slots;	 /* slots of a block */
-	unsigned places; /* places of each subscriber */
+	uint32_t slots;	     /* slots of a block */
+	unsigned placements; /* placements of each subscriber */
 	/* Places are shared with other intakes, see shared.h. */
 	bool rings;
-	/* INTAKE_SOURCE: source s feeds place sub(s) / shares. */
+	/* INTAKE_SOURCE: source s feeds placement sub(s) / shares. */
 	unsigned shares;
 	int64_t late; /* receive_plan::late, ns */
 	enum intake_by by;
 	/* INTAKE_THREAD and INTAKE_STATION: the thread or station of each
-	 * place.  Packets of others, or unreadable ones, are dropped in the
-	 * counts of place 0. */
+	 * placement.  Packets of others, or unreadable ones, are dropped in the
+	 * counts of placement 0. */
 	const uint32_t *key;
-	/* Likewise: the shapes of the places, which get learned values along
-	 * with `shape`. */
+	/* Likewise: the shapes of the placements, which get learned values
+	 * along with `shape`. */
 	struct format_shape *const *own;
 };
 

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The place of a packet is known only once it has landed.  But a sender sends
- * its threads in turn, so the next packets are for the same places, in the same
- * order, as those one turn ago:
+ * The placement of a packet is known only once it has landed.  But a sender
+ * sends its threads in turn, so the next packets are for the same placements,
+ * in the same order, as those one turn ago:
  *
  *   came   0 1 2 3 0 1 2 3 0 1 2 | 3 0 1 2 3 0 ...  expected
  *              ^ one turn before |
  *
  * The length of a turn is the distance from the last packet with which the
- * place changed back to the previous change to the same place; so bursts are
- * turns too (0 0 1 1 0 0).  Every place is asked for as many pairs as it is
- * expected to need, and the pairs are given to the kernel in the order of the
- * turn.
+ * placement changed back to the previous change to the same placement; so
+ * bursts are turns too (0 0 1 1 0 0).  Every placement is asked for as many
+ * pairs as it is expected to need, and the pairs are given to the kernel in the
+ * order of the turn.
  *
- *   pair of the call    0    1    2    3    4    5
- *   place, its pair    3,0  0,0  1,0  2,0  3,1  0,1
+ *   pair of the call     0    1    2    3    4    5
+ *   placement, its pair 3,0  0,0  1,0  2,0  3,1  0,1
  *
- * A packet that came out of turn lies in a slot of another place, which does
- * not know of it and may move another packet there: so it is copied to scratch
- * memory before any place sorts its part.
+ * A packet that came out of turn lies in a slot of another placement, which
+ * does not know of it and may move another packet there: so it is copied to
+ * scratch memory before any placement sorts its part.
  *
- * Cost, compared with one place for all: the header is read twice, here and in
- * the place, 10 ns each; each place sorts a batch of its own, some 50 ns,
- * shared by its packets.  A packet of 8 kB takes the kernel 1 us.  After a lost
- * packet the rest of its batch is out of turn: two copies each.
+ * Cost, compared with one placement for all: the header is read twice, here and
+ * in the placement, 10 ns each; each placement sorts a batch of its own, some
+ * 50 ns, shared by its packets.  A packet of 8 kB takes the kernel 1 us.  After
+ * a lost packet the rest of its batch is out of turn: two copies each.
  */
 #include "flow/receive/split.h"
 
@@ -37,7 +37,7 @@ enum {
 	NOWHERE = UINT16_MAX,
 };
 
-/* State of one place during a call. */
+/* State of one placement during a call. */
 struct part {
 	uint64_t began; /* number, from 1, of the packet with which the turn
 			   last came to it; 0: none did */
@@ -48,10 +48,10 @@ struct part {
 struct split {
 	struct split_args a;
 	struct part *part;
-	struct prediction *aim; /* sources x places */
+	struct prediction *aim; /* sources x placements */
 	uint8_t *scratch;
 
-	/* Hash table of places by key, with open addressing. */
+	/* Hash table of placements by key, with open addressing. */
 	uint32_t mask;
 	uint16_t *slot;
 
@@ -59,8 +59,8 @@ struct split {
 	uint64_t turn; /* length in packets; 0: not known */
 	uint16_t history[HISTORY];
 
-	/* State of one call: the place of each pair, the pair's index among
-	 * that place's pairs, and the places that take part. */
+	/* State of one call: the placement of each pair, the pair's index among
+	 * that placement's pairs, and the placements that take part. */
 	uint16_t of[RECEIVE_BATCH], nth[RECEIVE_BATCH];
 	/* Payload address of each pair. */
 	const uint8_t *payload[RECEIVE_BATCH];
@@ -71,7 +71,7 @@ struct split {
 	unsigned takings;
 };
 
-/* ---- places by key ----------------------------------------------------- */
+/* ---- placements by key ------------------------------------------------- */
 
 static uint32_t
 slot_of(const struct split *s, uint32_t key)
@@ -88,14 +88,14 @@ keys_make(struct split *s)
 {
 	uint32_t size = 16;
 
-	while (size < 2 * s->a.places)
+	while (size < 2 * s->a.placements)
 		size *= 2;
 	s->mask = size - 1;
 	s->slot = malloc(size * sizeof *s->slot);
 	if (!s->slot)
 		return -ENOMEM;
 	memset(s->slot, 0xff, size * sizeof *s->slot);
-	for (unsigned i = 0; i < s->a.places; i++)
+	for (unsigned i = 0; i < s->a.placements; i++)
 		s->slot[slot_of(s, s->a.key[i])] = (uint16_t)i;
 	return 0;
 }
@@ -109,9 +109,9 @@ split_make(struct split **split, const struct split_args *args)
 	if (!s)
 		return -ENOMEM;
 	s->a = *args;
-	s->part = calloc(args->places, sizeof *s->part);
-	s->aim =
-	    calloc((size_t)args->sources * args->places + 1, sizeof *s->aim);
+	s->part = calloc(args->placements, sizeof *s->part);
+	s->aim = calloc((size_t)args->sources * args->placements + 1,
+			sizeof *s->aim);
 	s->scratch = malloc(scratch);
 	if (!s->part || !s->aim || !s->scratch || keys_make(s) < 0) {
 		split_free(s);
@@ -145,32 +145,32 @@ expected(const struct split *s, unsigned i)
 	return s->history[(s->came - s->turn + i % s->turn) % HISTORY];
 }
 
-/* Records that a packet came for this place. */
+/* Records that a packet came for this placement. */
 static void
-saw(struct split *s, uint16_t place)
+saw(struct split *s, uint16_t placement)
 {
-	struct part *part = &s->part[place];
+	struct part *part = &s->part[placement];
 	uint64_t now = s->came + 1, turn = now - part->began;
 
-	if (!s->turn || s->history[(s->came - 1) % HISTORY] != place) {
+	if (!s->turn || s->history[(s->came - 1) % HISTORY] != placement) {
 		s->turn = part->began && turn <= LONGEST ? turn : 1;
 		part->began = now;
 	}
-	s->history[s->came++ % HISTORY] = place;
+	s->history[s->came++ % HISTORY] = placement;
 }
 
-/* Counts one more pair, or packet, of this place.  Returns its index. */
+/* Counts one more pair, or packet, of this placement.  Returns its index. */
 static uint16_t
-part_add(struct split *s, uint16_t place)
+part_add(struct split *s, uint16_t placement)
 {
-	struct part *part = &s->part[place];
+	struct part *part = &s->part[placement];
 
 	if (part->n == 0)
-		s->taking[s->takings++] = place;
+		s->taking[s->takings++] = placement;
 	return part->n++;
 }
 
-/* Gives each place a contiguous range. */
+/* Gives each placement a contiguous range. */
 static void
 parts_lay(struct split *s)
 {
@@ -193,9 +193,9 @@ parts_forget(struct split *s)
 }
 
 static struct prediction *
-aim_of(struct split *s, unsigned source, uint16_t place)
+aim_of(struct split *s, unsigned source, uint16_t placement)
 {
-	return &s->aim[(size_t)source * s->a.places + place];
+	return &s->aim[(size_t)source * s->a.placements + placement];
 }
 
 unsigned
@@ -210,12 +210,12 @@ split_aim(struct split *s, unsigned source, struct receive_pair *pair,
 	}
 	parts_lay(s);
 	for (unsigned i = 0; i < s->takings; i++) {
-		uint16_t place = s->taking[i];
-		const struct part *part = &s->part[place];
+		uint16_t placement = s->taking[i];
+		const struct part *part = &s->part[placement];
 
-		room +=
-		    placement_aim(s->a.place[place], aim_of(s, source, place),
-				  s->own + part->first, part->n);
+		room += placement_aim(s->a.placement[placement],
+				      aim_of(s, source, placement),
+				      s->own + part->first, part->n);
 	}
 	for (unsigned i = 0; i < n; i++) {
 		pair[i] = s->own[s->part[s->of[i]].first + s->nth[i]];
@@ -228,15 +228,15 @@ split_aim(struct split *s, unsigned source, struct receive_pair *pair,
 
 /* ---- dealing out ------------------------------------------------------- */
 
-/* Returns the place of a packet; NOWHERE: it has none, and was counted as
+/* Returns the placement of a packet; NOWHERE: it has none, and was counted as
  * dropped. */
 static uint16_t
-place_of(struct split *s, const struct receive_packet *k)
+placement_of(struct split *s, const struct receive_packet *k)
 {
 	const struct format_shape *shape = s->a.shape;
 	struct format_packet f;
 	enum drop why;
-	uint16_t place;
+	uint16_t placement;
 
 	if (k->flags & RECEIVE_FOREIGN) {
 		why = DROP_FOREIGN;
@@ -248,23 +248,23 @@ place_of(struct split *s, const struct receive_packet *k)
 		why = DROP_UNREADABLE;
 		if (f.has & FORMAT_READABLE) {
 			why = DROP_UNSPLIT;
-			place = s->slot[slot_of(s, s->a.station ? f.station
-								: f.thread)];
-			if (place != NOWHERE)
-				return place;
+			placement = s->slot[slot_of(
+			    s, s->a.station ? f.station : f.thread)];
+			if (placement != NOWHERE)
+				return placement;
 		}
 	}
-	placement_drop(s->a.place[0], why, 1);
+	placement_drop(s->a.placement[0], why, 1);
 	return NOWHERE;
 }
 
-/* Sorts packet i into place of[i], as number nth[i]. */
+/* Sorts packet i into placement of[i], as number nth[i]. */
 static void
 packets_place(struct split *s, const struct split_batch *b, uint16_t *of,
 	      uint16_t *nth)
 {
 	for (unsigned i = 0; i < b->packets; i++) {
-		of[i] = place_of(s, &b->packet[i]);
+		of[i] = placement_of(s, &b->packet[i]);
 		if (of[i] == NOWHERE)
 			continue;
 		nth[i] = part_add(s, of[i]);
@@ -273,10 +273,10 @@ packets_place(struct split *s, const struct split_batch *b, uint16_t *of,
 	parts_lay(s);
 }
 
-/* Hands a packet to its place, as if it had come there alone. */
+/* Hands a packet to its placement, as if it had come there alone. */
 static void
 packet_hand(struct split *s, const struct split_batch *b, unsigned i,
-	    uint16_t place, unsigned to)
+	    uint16_t placement, unsigned to)
 {
 	const struct receive_packet *k = &b->packet[i];
 	int at = b->landing ? b->landing[i] : (int)i;
@@ -285,7 +285,7 @@ packet_hand(struct split *s, const struct split_batch *b, unsigned i,
 	uint8_t *aside = s->scratch + (uint64_t)i * s->a.scratch->slot_bytes;
 
 	s->packet[to] = *k;
-	if (landed && s->of[at] != place) {
+	if (landed && s->of[at] != placement) {
 		memcpy(aside, k->payload, s->a.shape->payload);
 		s->packet[to].payload = aside;
 	}
@@ -296,12 +296,12 @@ part_give(struct split *s, const struct split_batch *b, uint16_t number)
 {
 	const struct part *part = &s->part[number];
 
-	placement_batch(s->a.place[number], aim_of(s, b->source, number),
+	placement_batch(s->a.placement[number], aim_of(s, b->source, number),
 			s->packet + part->first, part->n, b->now_ns, b->now);
 }
 
 const uint16_t *
-split_batch(struct split *s, const struct split_batch *b, unsigned *places)
+split_batch(struct split *s, const struct split_batch *b, unsigned *placements)
 {
 	uint16_t of[RECEIVE_BATCH], nth[RECEIVE_BATCH];
 
@@ -313,7 +313,7 @@ split_batch(struct split *s, const struct split_batch *b, unsigned *places)
 	}
 	for (unsigned i = 0; i < s->takings; i++)
 		part_give(s, b, s->taking[i]);
-	*places = s->takings;
+	*placements = s->takings;
 	parts_forget(s);
 	return s->taking;
 }

@@ -8,13 +8,13 @@
 #include "flow/place/placement.h"
 
 /*
- * A split deals the packets of one source out to places by what their headers
- * say: the thread, or the station.  Towards the intake it acts as a place: it
- * is asked where packets should land, and told which came.
+ * A split deals the packets of one source out to placements by what their
+ * headers say: the thread, or the station.  Towards the intake it acts as a
+ * placement: it is asked where packets should land, and told which came.
  *
- * Packets that belong to no place are dropped in the counts of the first place,
- * as `unsplit`.  Packets of a wrong size, or that cannot be read, are counted
- * there, too, as `wrong_size` or `unreadable`.
+ * Packets that belong to no placement are dropped in the counts of the first
+ * placement, as `unsplit`.  Packets of a wrong size, or that cannot be read,
+ * are counted there, too, as `wrong_size` or `unreadable`.
  *
  * Only the thread of the intake may call.
  */
@@ -24,10 +24,10 @@ struct split_args {
 	const struct format_ops *format;
 	const struct format_shape *shape; /* shape of all packets */
 	bool station;			  /* by station; else by thread */
-	const uint32_t *key;		  /* station or thread of each place */
-	struct placement *const *place;
-	unsigned places, sources;
-	struct scratch *scratch; /* scratch memory that the places share */
+	const uint32_t *key; /* station or thread of each placement */
+	struct placement *const *placement;
+	unsigned placements, sources;
+	struct scratch *scratch; /* scratch memory that the placements share */
 };
 
 /* Makes a split; the arrays belong to the caller, and must outlive it.  Returns
@@ -50,9 +50,9 @@ struct split_batch {
 	int64_t now_ns, now;
 };
 
-/* Sorts a batch, as placement_batch does.  Returns an array of the places that
- * got packets, and its length in *places. */
+/* Sorts a batch, as placement_batch does.  Returns an array of the placements
+ * that got packets, and its length in *placements. */
 const uint16_t *split_batch(struct split *s, const struct split_batch *b,
-			    unsigned *places);
+			    unsigned *placements);
 
 #endif

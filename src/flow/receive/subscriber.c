@@ -30,7 +30,8 @@
 
 /* ---- making ----------------------------------------------------------- */
 
-/* Makes the scratch memory for places of the kind that the shape asks for. */
+/* Makes the scratch memory for placements of the kind that the shape asks for.
+ * */
 static int
 scratch_for(struct scratch **scratch, const struct placement_args *args)
 {
@@ -40,29 +41,29 @@ scratch_for(struct scratch **scratch, const struct placement_args *args)
 }
 
 static int
-placement_make(struct placement **place, const struct placement_args *args)
+placement_make(struct placement **placement, const struct placement_args *args)
 {
 	if (args->shape->store != HEAP_NONE)
-		return heaps_make(place, args);
-	return slots_make(place, args);
+		return heaps_make(placement, args);
+	return slots_make(placement, args);
 }
 
 static int
 places_make(struct subscriber *f)
 {
 	const struct subscriber_args *a = &f->a;
-	unsigned places = f->in->a.places;
-	int err = scratch_for(&f->scratch, &a->place[0]);
+	unsigned placements = f->in->a.placements;
+	int err = scratch_for(&f->scratch, &a->placement[0]);
 
-	f->place = calloc(places, sizeof(struct placement *));
-	f->shown = calloc(places, sizeof *f->shown);
-	if (err || !f->place || !f->shown)
+	f->placement = calloc(placements, sizeof(struct placement *));
+	f->shown = calloc(placements, sizeof *f->shown);
+	if (err || !f->placement || !f->shown)
 		return -ENOMEM;
-	for (unsigned i = 0; i < places && !a->ready && !err; i++) {
-		struct placement_args args = a->place[i];
+	for (unsigned i = 0; i < placements && !a->ready && !err; i++) {
+		struct placement_args args = a->placement[i];
 
 		args.scratch = f->scratch;
-		err = placement_make(&f->place[i], &args);
+		err = placement_make(&f->placement[i], &args);
 	}
 	return err;
 }
@@ -92,8 +93,8 @@ split_open(struct subscriber *f)
 				   .shape = a->shape,
 				   .station = a->by == INTAKE_STATION,
 				   .key = a->key,
-				   .place = f->place,
-				   .places = a->places,
+				   .placement = f->placement,
+				   .placements = a->placements,
 				   .sources = f->in->sources,
 				   .scratch = f->scratch };
 
@@ -122,9 +123,9 @@ subscriber_make(struct subscriber **subscriber, struct intake *in,
 		return err;
 	}
 	if (args->ready)
-		memcpy(f->place, args->ready,
-		       in->a.places * sizeof(struct placement *));
-	f->a.place = NULL; /* belonged to the caller */
+		memcpy(f->placement, args->ready,
+		       in->a.placements * sizeof(struct placement *));
+	f->a.placement = NULL; /* belonged to the caller */
 	f->a.ready = NULL;
 	*subscriber = f;
 	return 0;
@@ -135,11 +136,11 @@ subscriber_free(struct subscriber *f)
 {
 	if (!f)
 		return;
-	for (unsigned i = 0; f->place && i < f->in->a.places; i++)
-		placement_free(f->place[i]);
+	for (unsigned i = 0; f->placement && i < f->in->a.placements; i++)
+		placement_free(f->placement[i]);
 	split_free(f->split);
 	scratch_free(f->scratch);
-	free(f->place);
+	free(f->placement);
 	free(f->shown);
 	free(f->source);
 	free(f);
@@ -175,15 +176,16 @@ subscriber_look(struct subscriber *f, unsigned source,
 		view->counts.overruns -= of->overruns;
 	}
 	pthread_mutex_unlock(&f->in->lock);
-	view->place = s->place;
+	view->placement = s->placement;
 }
 
 /* ---- the receiver thread ----------------------------------------------- */
 
 void
-subscriber_show(struct subscriber *f, unsigned place)
+subscriber_show(struct subscriber *f, unsigned placement)
 {
-	counts_show(&f->shown[place], placement_counts(f->place[place]));
+	counts_show(&f->shown[placement],
+		    placement_counts(f->placement[placement]));
 }
 
 /* True if nothing was placed yet: hundreds of armed subscribers should cost
@@ -195,21 +197,21 @@ is_empty(const struct subscriber *f)
 }
 
 static bool
-is_shown(struct subscriber *f, unsigned place)
+is_shown(struct subscriber *f, unsigned placement)
 {
 	_Static_assert(offsetof(struct counts, datagrams) == 0, "the first");
-	return atomic_load_explicit(&f->shown[place].n[0],
+	return atomic_load_explicit(&f->shown[placement].n[0],
 				    memory_order_relaxed) ==
-	       placement_counts(f->place[place])->datagrams;
+	       placement_counts(f->placement[placement])->datagrams;
 }
 
 void
 subscriber_age(struct subscriber *f, int64_t now)
 {
-	for (unsigned i = 0; i < f->in->a.places; i++) {
+	for (unsigned i = 0; i < f->in->a.placements; i++) {
 		if (is_empty(f) && is_shown(f, i))
 			continue;
-		placement_age(f->place[i], now);
+		placement_age(f->placement[i], now);
 		subscriber_show(f, i);
 	}
 }
@@ -217,8 +219,8 @@ subscriber_age(struct subscriber *f, int64_t now)
 void
 subscriber_flush(struct subscriber *f, int64_t now)
 {
-	for (unsigned i = 0; i < f->in->a.places; i++)
-		placement_flush(f->place[i]);
+	for (unsigned i = 0; i < f->in->a.placements; i++)
+		placement_flush(f->placement[i]);
 	subscriber_age(f, now);
 }
 
@@ -390,7 +392,7 @@ subscriber_aim(struct subscriber *f, struct intake_source *s,
 	if (f->split)
 		room = split_aim(f->split, s->number, pair, n);
 	else
-		room = placement_aim(f->place[s->place],
+		room = placement_aim(f->placement[s->placement],
 				     &f->source[s->number].aim, pair, n);
 	/* packets that will not be placed need no room */
 	return f->opened || f->a.early ? room : n;
@@ -404,11 +406,11 @@ subscriber_room(struct subscriber *f, struct intake_source *s, unsigned n)
 	return f->opened ? subscriber_aim(f, s, pair, n) : n;
 }
 
-/* The place whose counts get packets that have no place. */
+/* The placement whose counts get packets that have no placement. */
 static struct placement *
 place_any(const struct subscriber *f, const struct intake_source *s)
 {
-	return f->place[f->split ? 0 : s->place];
+	return f->placement[f->split ? 0 : s->placement];
 }
 
 static void
@@ -422,15 +424,15 @@ split_put(struct subscriber *f, struct intake_source *s,
 				       .landing = landing,
 				       .now_ns = t->utc,
 				       .now = t->now };
-	const uint16_t *place;
-	unsigned places;
+	const uint16_t *placement;
+	unsigned placements;
 
-	place = split_batch(f->split, &b, &places);
-	while (places--)
-		subscriber_show(f, place[places]);
+	placement = split_batch(f->split, &b, &placements);
+	while (placements--)
+		subscriber_show(f, placement[placements]);
 }
 
-/* Hands packets to their places.  `landing`, for a split: the pair of each
+/* Hands packets to their placements.  `landing`, for a split: the pair of each
  * packet, -1 for none; NULL: packet i is in pair i. */
 static void
 packets_put(struct subscriber *f, struct intake_source *s,
@@ -441,8 +443,8 @@ packets_put(struct subscriber *f, struct intake_source *s,
 		split_put(f, s, packet, n, landing, t);
 		return;
 	}
-	placement_batch(f->place[s->place], &f->source[s->number].aim, packet,
-			n, t->utc, t->now);
+	placement_batch(f->placement[s->placement], &f->source[s->number].aim,
+			packet, n, t->utc, t->now);
 }
 
 static void
@@ -477,8 +479,8 @@ packets_pick(struct subscriber *f, struct intake_source *s,
 		    leads ? own.from : subscriber_nowhere, t);
 }
 
-/* Tells the places of an empty batch.  Threads that share places wait for each
- * other, so a thread without packets must show that it passed, too. */
+/* Tells the placements of an empty batch.  Threads that share placements wait
+ * for each other, so a thread without packets must show that it passed, too. */
 static void
 nothing_put(struct subscriber *f, struct intake_source *s,
 	    const struct subscriber_time *t, bool leads)
@@ -519,6 +521,6 @@ void
 subscriber_expect(struct subscriber *f, struct intake_source *s,
 		  uint64_t sequence)
 {
-	placement_expect(f->place[s->place], &f->source[s->number].aim,
+	placement_expect(f->placement[s->placement], &f->source[s->number].aim,
 			 sequence);
 }

@@ -14,8 +14,8 @@
 #include "flow/receive/split.h"
 
 /*
- * A subscriber is a subscriber to an intake: the places where its packets go,
- * and the time window that decides which packets are its own.  Several
+ * A subscriber is a subscriber to an intake: the placements where its packets
+ * go, and the time window that decides which packets are its own.  Several
  * subscribers of one intake each get all packets that their time windows take,
  * from the same sockets:
  *
@@ -58,12 +58,12 @@ struct subscriber_source {
 
 struct subscriber_args {
 	const char *name; /* name of the recording, for the log; not copied */
-	/* One per place of the intake; read only by subscriber_make.  They
+	/* One per placement of the intake; read only by subscriber_make.  They
 	 * differ in sub, or, by thread or station, in out, arg, pool and shape.
 	 * The subscriber sets `scratch` itself. */
-	const struct placement_args *place;
+	const struct placement_args *placement;
 	struct placement *
-	    *ready; /* NULL; or all places, made already: taken over
+	    *ready; /* NULL; or all placements, made already: taken over
 				 if subscriber_make succeeds */
 	struct time_window time_window;
 	bool early; /* also place packets from before the time window opens */
@@ -84,9 +84,10 @@ enum subscriber_state { SUBSCRIBER_MADE, SUBSCRIBER_JOINED, SUBSCRIBER_LEFT };
 struct subscriber {
 	struct subscriber_args a;
 	struct intake *in;
-	struct placement **place; /* intake_args::places of them */
+	struct placement **placement; /* intake_args::placements of them */
 	struct scratch *scratch;
-	struct split *split; /* NULL: all packets of a source go to one place */
+	struct split
+	    *split; /* NULL: all packets of a source go to one placement */
 	struct subscriber_source *source;
 	struct time_window time_window;
 	bool opened;
@@ -101,7 +102,7 @@ struct subscriber {
 	struct time_window wanted; /* the time window last ordered */
 
 	/* Any thread may read these; see counts.h. */
-	struct counts_shown *shown; /* per place */
+	struct counts_shown *shown; /* per placement */
 	_Atomic uint64_t overruns;  /* of all sources, while it was joined */
 };
 
@@ -121,7 +122,8 @@ void subscriber_order(struct subscriber *f,
  * thread. */
 struct subscriber_view {
 	struct receive_counts counts;
-	unsigned place; /* the place it feeds; 0 where the header decides */
+	unsigned
+	    placement; /* the placement it feeds; 0 where the header decides */
 };
 void subscriber_look(struct subscriber *f, unsigned source,
 		     struct subscriber_view *view);
@@ -170,7 +172,7 @@ unsigned subscriber_room(struct subscriber *f, struct intake_source *s,
 
 /* Close blocks that are too old; publish the counters. */
 void subscriber_age(struct subscriber *f, int64_t now);
-void subscriber_show(struct subscriber *f, unsigned place);
+void subscriber_show(struct subscriber *f, unsigned placement);
 
 /* True if the time window has closed: then subscriber_close begins the end. */
 bool subscriber_closes(const struct subscriber *f, int64_t now);

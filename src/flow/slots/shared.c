@@ -690,7 +690,7 @@ shared_give(struct handle *h)
 	h->lefts = 0;
 }
 
-/* ---- the place --------------------------------------------------------- */
+/* ---- the placement ----------------------------------------------------- */
 
 int
 shared_check(const struct format_shape *shape, uint32_t slots, unsigned threads,
@@ -716,10 +716,10 @@ shared_check(const struct format_shape *shape, uint32_t slots, unsigned threads,
 }
 
 static unsigned
-shared_aim(struct placement *place, const struct prediction *aim,
+shared_aim(struct placement *placement, const struct prediction *aim,
 	   struct receive_pair *pair, unsigned n)
 {
-	struct handle *h = (struct handle *)place;
+	struct handle *h = (struct handle *)placement;
 
 	(void)aim;
 	for (unsigned i = 0; i < n; i++) {
@@ -761,11 +761,11 @@ batch_start(struct handle *h, int64_t now_ns, int64_t now)
 }
 
 static void
-shared_batch(struct placement *place, struct prediction *aim,
+shared_batch(struct placement *placement, struct prediction *aim,
 	     const struct receive_packet *packet, unsigned n, int64_t now_ns,
 	     int64_t now)
 {
-	struct handle *h = (struct handle *)place;
+	struct handle *h = (struct handle *)placement;
 	unsigned i = 0;
 
 	h->aim = aim;
@@ -779,9 +779,9 @@ shared_batch(struct placement *place, struct prediction *aim,
 }
 
 static void
-shared_age(struct placement *place, int64_t now)
+shared_age(struct placement *placement, int64_t now)
 {
-	struct handle *h = (struct handle *)place;
+	struct handle *h = (struct handle *)placement;
 	struct shared *s = h->shared;
 
 	pthread_rwlock_wrlock(&s->window_lock);
@@ -791,9 +791,9 @@ shared_age(struct placement *place, int64_t now)
 }
 
 static void
-shared_flush(struct placement *place)
+shared_flush(struct placement *placement)
 {
-	struct handle *h = (struct handle *)place;
+	struct handle *h = (struct handle *)placement;
 	struct shared *s = h->shared;
 	bool last;
 
@@ -825,9 +825,9 @@ all_free(struct shared *s)
 
 /* The event loop frees all handles; the last one frees the rest. */
 static void
-shared_free(struct placement *place)
+shared_free(struct placement *placement)
 {
-	struct shared *s = ((struct handle *)place)->shared;
+	struct shared *s = ((struct handle *)placement)->shared;
 
 	if (++s->freed == s->threads)
 		all_free(s);
@@ -884,7 +884,7 @@ shared_make(struct placement **handle, unsigned threads,
 	struct shared *s =
 	    calloc(1, sizeof *s + threads * sizeof(struct handle));
 	struct placement_args inner = *args;
-	struct placement *place;
+	struct placement *placement;
 	int err;
 
 	if (!s)
@@ -898,12 +898,12 @@ shared_make(struct placement **handle, unsigned threads,
 		err = slots_scratch_make(&s->scratch, args);
 	inner.scratch = s->scratch;
 	if (!err)
-		err = slots_make(&place, &inner);
+		err = slots_make(&placement, &inner);
 	if (err) {
 		all_free(s);
 		return err;
 	}
-	s->slots = (struct slots *)place;
+	s->slots = (struct slots *)placement;
 	/* A checksum under the window lock would keep all other threads
 	 * waiting. */
 	s->slots->unsummed = true;

@@ -7,9 +7,9 @@
 #include "flow/place/placement.h"
 
 /*
- * A shared place is one place that several receiver threads feed at once.  Each
- * thread has a handle, which looks like a place to its intake, and packets of
- * all go into the same blocks.
+ * A shared placement is one that several receiver threads feed at once.  Each
+ * thread has a handle, which looks like a placement to its intake, and packets
+ * of all go into the same blocks.
  *
  *   shared_make -> handle[0] -> intake, receiver  \
  *                  handle[1] -> intake, receiver   > one window, one output

@@ -27,8 +27,8 @@
  * and a new run starts in fresh blocks from the pool; neither ever touches a
  * slot that a packet of this batch may lie in.
  *
- * A place has some 15 KiB of its own, so hundreds cost little; the rest is the
- * intake's (placement.h) or borrowed from the pool.
+ * A placement has some 15 KiB of its own, so hundreds cost little; the rest is
+ * the intake's (placement.h) or borrowed from the pool.
  */
 #include "flow/slots/slots_priv.h"
 
@@ -125,10 +125,10 @@ room_ahead(const struct slots *p, unsigned n, bool gap, uint64_t off)
 }
 
 static unsigned
-slots_aim(struct placement *place, const struct prediction *aim,
+slots_aim(struct placement *placement, const struct prediction *aim,
 	  struct receive_pair *pair, unsigned n)
 {
-	struct slots *p = (struct slots *)place;
+	struct slots *p = (struct slots *)placement;
 	const struct window *w = &p->window;
 	uint64_t rel = aim->run == w->run + 1ull ? aim->next : w->highest;
 	uint64_t off = rel > w->origin ? rel - w->origin : 0;
@@ -157,9 +157,10 @@ slots_aim(struct placement *place, const struct prediction *aim,
 }
 
 static void
-slots_expect(struct placement *place, struct prediction *aim, uint64_t sequence)
+slots_expect(struct placement *placement, struct prediction *aim,
+	     uint64_t sequence)
 {
-	struct slots *p = (struct slots *)place;
+	struct slots *p = (struct slots *)placement;
 
 	aim->away = !slots_near(p, sequence, &aim->next);
 	aim->run = p->window.run + 1ull;
@@ -355,11 +356,11 @@ slots_sort(struct slots *p, struct prediction *aim,
 }
 
 static void
-slots_batch(struct placement *place, struct prediction *aim,
+slots_batch(struct placement *placement, struct prediction *aim,
 	    const struct receive_packet *packet, unsigned n, int64_t now_ns,
 	    int64_t now)
 {
-	struct slots *p = (struct slots *)place;
+	struct slots *p = (struct slots *)placement;
 
 	p->base.counts.datagrams += n;
 	p->pass_ns = now_ns;
@@ -387,9 +388,9 @@ oldest_aged(const struct slots *p, int64_t now)
 }
 
 static void
-slots_age(struct placement *place, int64_t now)
+slots_age(struct placement *placement, int64_t now)
 {
-	struct slots *p = (struct slots *)place;
+	struct slots *p = (struct slots *)placement;
 
 	p->now = now;
 	slots_held_age(p);
@@ -403,9 +404,9 @@ slots_age(struct placement *place, int64_t now)
 }
 
 static void
-slots_flush(struct placement *place)
+slots_flush(struct placement *placement)
 {
-	struct slots *p = (struct slots *)place;
+	struct slots *p = (struct slots *)placement;
 
 	p->waits_since = INT64_MIN / 2; /* wait no longer */
 	slots_held_flush(p);
@@ -416,9 +417,9 @@ slots_flush(struct placement *place)
 }
 
 static void
-slots_free(struct placement *place)
+slots_free(struct placement *placement)
 {
-	struct slots *p = (struct slots *)place;
+	struct slots *p = (struct slots *)placement;
 
 	parking_finish(&p->parking);
 	free(p);
@@ -434,7 +435,7 @@ static const struct placement_ops slots_ops = {
 };
 
 int
-slots_make(struct placement **place, const struct placement_args *args)
+slots_make(struct placement **placement, const struct placement_args *args)
 {
 	struct slots *p = calloc(1, sizeof *p);
 
@@ -463,6 +464,6 @@ slots_make(struct placement **place, const struct placement_args *args)
 	/* Three quarters of a block's packets: that leaves parking places for
 	 * candidates made of garbage. */
 	p->behind = run_behind(p->slots, p->agree, RUN_BEHIND);
-	*place = &p->base;
+	*placement = &p->base;
 	return 0;
 }

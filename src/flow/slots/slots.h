@@ -5,8 +5,9 @@
 #include "flow/place/placement.h"
 
 /*
- * A place for packets of equal size.  Each packet has a slot of its own, which
- * follows from its sequence, in the two open blocks of the window (window.h):
+ * A placement for packets of equal size.  Each packet has a slot of its own,
+ * which follows from its sequence, in the two open blocks of the window
+ * (window.h):
  *
  *        origin          +slots          +2 slots         +3 slots
  *          | open          | open          | ahead            |
@@ -24,13 +25,13 @@
  *
  * Returns 0 or -ENOMEM.
  */
-int slots_make(struct placement **place, const struct placement_args *args);
+int slots_make(struct placement **placement, const struct placement_args *args);
 
 /* Bytes that a block of `slots` slots needs beside its data
  * (block_pool_args::side) to hold packets until the stream is learned. */
 uint32_t slots_side(const struct format_shape *shape, uint32_t slots);
 
-/* Makes scratch memory for such places.  Returns 0 or -ENOMEM. */
+/* Makes scratch memory for such placements.  Returns 0 or -ENOMEM. */
 static inline int
 slots_scratch_make(struct scratch **scratch, const struct placement_args *args)
 {

@@ -140,7 +140,7 @@ oldest_out(struct slots *p)
 	p->base.counts.bytes += (uint64_t)b->filled * p->payload;
 }
 
-/* Logs, once per place, that and why packets are stored unsorted. */
+/* Logs, once per placement, that and why packets are stored unsorted. */
 static void
 out_say(struct slots *p, const char *why)
 {

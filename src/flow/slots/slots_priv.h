@@ -8,10 +8,10 @@
 #include "flow/place/window.h"
 
 /*
- * The state of a slots place, shared by its parts: slots.c predicts where
- * packets should land and sorts batches, slots_run.c decides when a run begins,
- * slots_held.c holds packets that have no sequence until their stream is
- * learned.  shared.c lets several threads feed it.
+ * The state of a placement in slots, shared by its parts: slots.c predicts
+ * where packets should land and sorts batches, slots_run.c decides when a run
+ * begins, slots_held.c holds packets that have no sequence until their stream
+ * is learned.  shared.c lets several threads feed it.
  */
 
 /* ns that packets are held for learning, and that closed blocks wait for the

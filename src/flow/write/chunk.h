@@ -11,8 +11,8 @@
 #include "store/write/folder.h"
 
 /*
- * A chunk is one sealed block on its way to one disk: a file of
- * its own, or a stretch of a file that all blocks share.
+ * A chunk is one sealed block on its way to one disk: a file of its own, or a
+ * stretch of a file that all blocks share.
  *
  *   chunk_begin --> (its data is written) --> chunk_end --> chunk_keep
  *        |                                        |
@@ -34,9 +34,8 @@ struct chunk {
 };
 
 /* Makes the target of a block on the disk, and adds its data to the writes in
- * flight.  0; -ENOSPC when the block would touch the reserve; or -errno.  Nothing
- * is left
- * on the disk after an error. */
+ * flight.  0; -ENOSPC when the block would touch the reserve; or -errno.
+ * Nothing is left on the disk after an error. */
 int chunk_begin(struct chunk *c, struct disk_plugins *plugins,
 		const struct disk *disk);
 
@@ -45,7 +44,8 @@ int chunk_begin(struct chunk *c, struct disk_plugins *plugins,
  * chunk_remove. */
 int chunk_end(struct chunk *c);
 
-/* Hands the chunk to the disk recording, for the next sync.  Asks nothing of the disk. */
+/* Hands the chunk to the disk recording, for the next sync.  Asks nothing of
+ * the disk. */
 void chunk_keep(struct chunk *c);
 
 /* Removes the chunk.  0; -errno: some of it may be left on the disk. */

@@ -21,7 +21,7 @@ in_order(const struct format_shape *shape, uint32_t longest, unsigned batch,
 		flow_heap(&bench, bench_cube(&bench, count, skip, tail),
 			  longest, batch);
 	cube_next(&bench, batch);
-	learned = placement_counts(bench.place)->moved;
+	learned = placement_counts(bench.placement)->moved;
 	for (unsigned count = 16; count < 50; count++) {
 		flow_heap(&bench, bench_cube(&bench, count, skip, tail),
 			  longest, batch);
@@ -30,7 +30,7 @@ in_order(const struct format_shape *shape, uint32_t longest, unsigned batch,
 	cube_end(&bench);
 	all_there(&bench, 48);
 	/* Nothing is copied but what has two items in it. */
-	ck_assert_uint_le(placement_counts(bench.place)->moved,
+	ck_assert_uint_le(placement_counts(bench.placement)->moved,
 			  learned + (tail ? 34 : 0));
 	bench_close(&bench);
 }
@@ -237,7 +237,7 @@ START_TEST(a_wrong_guess_is_put_right)
 	cube_end(&bench);
 	ck_assert_uint_eq(lost(&bench), 0);
 	ck_assert_uint_eq(bench_dropped(&bench), 0);
-	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
+	ck_assert_uint_eq(placement_counts(bench.placement)->runs, 1);
 	bench_close(&bench);
 }
 END_TEST
@@ -265,13 +265,13 @@ START_TEST(a_guess_that_is_too_wrong_costs_what_was_guessed)
 	cube_end(&bench);
 	ck_assert_uint_eq(bench_drop(&bench, DROP_UNTIMED), 4);
 	ck_assert_uint_eq(bench_dropped(&bench), 4);
-	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
+	ck_assert_uint_eq(placement_counts(bench.placement)->runs, 1);
 	bench_close(&bench);
 }
 END_TEST
 
-/* Every 25 packets in any order, from the very first on: whatever a heap's first
- * packet is overtaken by waits for it. */
+/* Every 25 packets in any order, from the very first on: whatever a heap's
+ * first packet is overtaken by waits for it. */
 static void
 shuffled(const struct format_shape *shape, uint32_t skip, unsigned seed)
 {

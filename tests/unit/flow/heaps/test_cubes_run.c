@@ -29,7 +29,7 @@ restart(unsigned heaps, uint64_t second, unsigned batch)
 	cube_end(&bench);
 	ck_assert_uint_eq(lost(&bench), 0);
 	ck_assert_uint_eq(bench_dropped(&bench), 0);
-	runs = placement_counts(bench.place)->runs;
+	runs = placement_counts(bench.placement)->runs;
 	bench_close(&bench);
 	return runs;
 }
@@ -70,7 +70,7 @@ START_TEST(a_burst_of_late_heaps_is_no_run)
 	}
 	flow_heap(&bench, bench_cube(&bench, 61, 884, 0), MTU, 16);
 	cube_end(&bench);
-	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
+	ck_assert_uint_eq(placement_counts(bench.placement)->runs, 1);
 	ck_assert_uint_eq(bench_drop(&bench, DROP_LATE), late);
 	ck_assert_uint_eq(bench_dropped(&bench), late);
 	bench_close(&bench);
@@ -98,7 +98,7 @@ START_TEST(garbage_begins_no_run)
 			bench_home(&bench);
 	}
 	cube_end(&bench);
-	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
+	ck_assert_uint_eq(placement_counts(bench.placement)->runs, 1);
 	ck_assert_uint_eq(bench_drop(&bench, DROP_OUT_OF_WINDOW), stray);
 	ck_assert_uint_eq(bench_dropped(&bench), stray);
 	bench_close(&bench);
@@ -120,8 +120,9 @@ START_TEST(the_end_of_a_heap_comes_first)
 			bench_home(&bench);
 	}
 	cube_end(&bench);
-	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
-	ck_assert_uint_eq(placement_counts(bench.place)->heaps_incomplete, 1);
+	ck_assert_uint_eq(placement_counts(bench.placement)->runs, 1);
+	ck_assert_uint_eq(placement_counts(bench.placement)->heaps_incomplete,
+			  1);
 	ck_assert_uint_eq(bench_dropped(&bench), 0);
 	ck_assert_uint_eq(lost(&bench), 0);
 	bench_close(&bench);
@@ -168,8 +169,9 @@ START_TEST(a_stray_packet_comes_first)
 			bench_home(&bench);
 	}
 	cube_end(&bench);
-	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
-	ck_assert_uint_eq(placement_counts(bench.place)->heaps_incomplete, 0);
+	ck_assert_uint_eq(placement_counts(bench.placement)->runs, 1);
+	ck_assert_uint_eq(placement_counts(bench.placement)->heaps_incomplete,
+			  0);
 	ck_assert_uint_eq(bench_drop(&bench, DROP_OUT_OF_WINDOW), 1);
 	ck_assert_uint_eq(bench_dropped(&bench), 1);
 	ck_assert_uint_eq(lost(&bench), MTU - 40);
@@ -191,7 +193,7 @@ START_TEST(a_wrong_step_is_left)
 			bench_home(&bench);
 	}
 	cube_end(&bench);
-	ck_assert_uint_eq(placement_counts(bench.place)->runs, 2);
+	ck_assert_uint_eq(placement_counts(bench.placement)->runs, 2);
 	ck_assert_uint_eq(lost(&bench), 0);
 	bench_close(&bench);
 }
@@ -208,7 +210,7 @@ START_TEST(little_is_something)
 		for (unsigned i = 0; i < pieces; i++)
 			flow(&bench, s, MTU, i % 15, 16);
 		cube_end(&bench);
-		ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
+		ck_assert_uint_eq(placement_counts(bench.placement)->runs, 1);
 		ck_assert_uint_gt(bench.filled, 0);
 		bench_close(&bench);
 	}
@@ -266,7 +268,7 @@ START_TEST(no_block_and_on_again)
 	cube_end(&bench);
 	ck_assert_uint_eq(bench_dropped(&bench),
 			  bench_drop(&bench, DROP_NO_BUFFER));
-	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
+	ck_assert_uint_eq(placement_counts(bench.placement)->runs, 1);
 	bench_close(&bench);
 }
 END_TEST
@@ -400,7 +402,7 @@ items_alike(uint64_t id, uint32_t items)
 
 	format.item = item_counted;
 	cube_open(&bench, &by_count, 16);
-	((struct heaps *)bench.place)->a.format = &format;
+	((struct heaps *)bench.placement)->a.format = &format;
 	s = bench_heap(&bench, 2, 1000, items);
 	for (uint32_t i = 0; i < items; i++)
 		s->item[i] = htobe64(id << BENCH_BITS);

@@ -21,7 +21,7 @@ START_TEST(in_order)
 				  JUMBO, batch[i]);
 		bench_batch(&bench);
 		bench_aim(&bench, batch[i]);
-		learned = placement_counts(bench.place)->moved;
+		learned = placement_counts(bench.placement)->moved;
 		for (unsigned n = 4; n <= 60; n++) {
 			flow_heap(&bench, bench_heap(&bench, n, 60000, 17),
 				  JUMBO, batch[i]);
@@ -231,10 +231,10 @@ START_TEST(time_finishes_heaps_and_blocks)
 	flow(&bench, s, MTU, 0, 32);
 	bench_batch(&bench);
 	bench.now += 1999;
-	placement_age(bench.place, bench.now);
+	placement_age(bench.placement, bench.now);
 	ck_assert_uint_eq(bench.outs, 0);
 	bench.now++;
-	placement_age(bench.place, bench.now);
+	placement_age(bench.placement, bench.now);
 	ck_assert_uint_eq(bench.outs, 1);
 	/* The rest of it is late. */
 	bench_aim(&bench, 32);
@@ -246,7 +246,7 @@ START_TEST(time_finishes_heaps_and_blocks)
 	/* A heap of which something comes is not cut short. */
 	for (unsigned n = 1; n < bench_cuts(t, MTU); n++) {
 		bench.now += 1000;
-		placement_age(bench.place, bench.now);
+		placement_age(bench.placement, bench.now);
 		bench_aim(&bench, 32);
 		flow(&bench, t, MTU, n, 32);
 		bench_batch(&bench);

@@ -117,7 +117,7 @@ START_TEST(heaps_without_length)
 		flow_end(&bench);
 		all_whole(&bench);
 		ck_assert_uint_eq(
-		    placement_counts(bench.place)->heaps_incomplete, 0);
+		    placement_counts(bench.placement)->heaps_incomplete, 0);
 		bench_close(&bench);
 	}
 }
@@ -163,7 +163,8 @@ START_TEST(no_block_and_on_again)
 		flow_heap(&bench, bench_heap(&bench, count, 30000, 3), MTU, 32);
 	bench_batch(&bench);
 	dropped = bench_drop(&bench, DROP_NO_BUFFER);
-	ck_assert_uint_eq(dropped, placement_counts(bench.place)->datagrams);
+	ck_assert_uint_eq(dropped,
+			  placement_counts(bench.placement)->datagrams);
 	bench_feed(&bench);
 	bench_aim(&bench, 32);
 	for (unsigned count = 6; count <= 60; count++) {

@@ -93,7 +93,7 @@ START_TEST(a_late_echo_is_no_run)
 	flow_heap(&bench, s, MTU, 64);
 	flow_end(&bench);
 	ck_assert_uint_eq(bench_drop(&bench, DROP_DUPLICATE), 1);
-	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
+	ck_assert_uint_eq(placement_counts(bench.placement)->runs, 1);
 	bench_close(&bench);
 }
 END_TEST
@@ -124,7 +124,7 @@ restart(unsigned heaps, uint32_t length, bool control, unsigned batch)
 	}
 	flow_end(&bench);
 	all_whole(&bench);
-	runs = placement_counts(bench.place)->runs;
+	runs = placement_counts(bench.placement)->runs;
 	bench_close(&bench);
 	return runs;
 }
@@ -170,7 +170,7 @@ START_TEST(a_short_restart_at_the_end_is_one)
 	}
 	flow_end(&bench);
 	all_whole(&bench);
-	ck_assert_uint_eq(placement_counts(bench.place)->runs, 2);
+	ck_assert_uint_eq(placement_counts(bench.placement)->runs, 2);
 	bench_close(&bench);
 }
 END_TEST
@@ -186,7 +186,7 @@ START_TEST(a_start_that_came_twice_is_one)
 	flow_heap(&bench, bench_heap(&bench, 2, 30000, 17), MTU, 16);
 	flow_end(&bench);
 	ck_assert_uint_eq(bench_drop(&bench, DROP_DUPLICATE), 1);
-	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
+	ck_assert_uint_eq(placement_counts(bench.placement)->runs, 1);
 	ck_assert_uint_eq(bench_lost_all(&bench), 0);
 	bench_close(&bench);
 }

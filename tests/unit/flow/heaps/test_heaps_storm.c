@@ -174,7 +174,7 @@ send_one(struct storm *s)
 static uint64_t
 waiting(void)
 {
-	const struct heaps *p = (const struct heaps *)bench.place;
+	const struct heaps *p = (const struct heaps *)bench.placement;
 	bool cube = bench.shape.store == HEAP_CUBE;
 	uint64_t n = p->candidate.b ? p->candidate.pieces : 0;
 
@@ -205,7 +205,7 @@ disks_turn(struct storm *s)
 static void
 blow(struct storm *s)
 {
-	const struct counts *c = placement_counts(bench.place);
+	const struct counts *c = placement_counts(bench.placement);
 
 	for (unsigned i = 0; i < BATCHES && bench.sents < BENCH_SENT - 256;
 	     i++) {
@@ -224,7 +224,7 @@ blow(struct storm *s)
 		disks_turn(s);
 		bench.now += dice_roll(&s->dice, s->garbage ? 300 : 3);
 		if (dice_chance(&s->dice, 20))
-			placement_age(bench.place, bench.now);
+			placement_age(bench.placement, bench.now);
 	}
 }
 
@@ -295,7 +295,7 @@ START_TEST(rough_weather_loses_nothing)
 		ck_assert_uint_eq(bench_lost_all(&bench), 0);
 		ck_assert_uint_eq(bench_drop(&bench, DROP_DUPLICATE),
 				  bench_dropped(&bench));
-		ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
+		ck_assert_uint_eq(placement_counts(bench.placement)->runs, 1);
 		bench_close(&bench);
 	}
 }
@@ -346,7 +346,7 @@ START_TEST(cubes_lose_nothing_in_rough_weather)
 		ck_assert_uint_eq(bench_drop(&bench, DROP_DUPLICATE),
 				  bench_dropped(&bench));
 		ck_assert_uint_eq(cube_lost(), 0);
-		ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
+		ck_assert_uint_eq(placement_counts(bench.placement)->runs, 1);
 		bench_close(&bench);
 	}
 }

@@ -66,7 +66,7 @@ step(char kind, uint64_t n)
 	case 't':
 		batch();
 		bench.now += (int64_t)n;
-		placement_age(bench.place, bench.now);
+		placement_age(bench.placement, bench.now);
 		bench_open_check(&bench);
 		bench_aim(&bench, BATCH);
 		break;
@@ -141,7 +141,7 @@ counts_tell(char *text)
 		DROPS(X)
 #undef X
 	};
-	const struct counts *c = placement_counts(bench.place);
+	const struct counts *c = placement_counts(bench.placement);
 
 	*text = 0;
 	told(text, "%llu", (unsigned long long)c->placed);
@@ -166,7 +166,7 @@ script_with(const struct bench_args *args, const char *script,
 	bench_aim(&bench, BATCH);
 	play(script);
 	bench_batch(&bench);
-	placement_flush(bench.place);
+	placement_flush(bench.placement);
 	blocks_tell(text);
 	ck_assert_msg(!strcmp(text, blocks), "%s\n  made  %s\n  not   %s",
 		      script, text, blocks);
@@ -549,7 +549,7 @@ START_TEST(a_burst_of_late_packets_begins_no_run)
 	uint64_t late = 0, next = 2000;
 
 	wide_open(400);
-	c = placement_counts(bench.place);
+	c = placement_counts(bench.placement);
 	come(0, 100);
 	come(400, 1600);
 	for (unsigned i = 0; i < 6; i++) {
@@ -562,7 +562,7 @@ START_TEST(a_burst_of_late_packets_begins_no_run)
 	}
 	/* Nor where it ends with some. */
 	come(100, 20);
-	placement_flush(bench.place);
+	placement_flush(bench.placement);
 	ck_assert_uint_eq(c->runs, 1);
 	ck_assert_uint_eq(c->drop[DROP_LATE], late + 20);
 	bench_close(&bench);
@@ -575,14 +575,14 @@ START_TEST(late_packets_in_turn_with_the_stream_begin_no_run)
 	const struct counts *c;
 
 	wide_open(400);
-	c = placement_counts(bench.place);
+	c = placement_counts(bench.placement);
 	come(0, 2000);
 	for (unsigned i = 0; i < 50; i++) {
 		come(40 * i, 40);
 		come(2000 + i, 1);
 	}
 	ck_assert_uint_eq(c->runs, 1);
-	placement_flush(bench.place);
+	placement_flush(bench.placement);
 	ck_assert_uint_eq(c->runs, 1);
 	ck_assert_uint_eq(c->placed, 2050);
 	ck_assert_uint_eq(c->drop[DROP_LATE] + c->drop[DROP_DUPLICATE], 2000);
@@ -599,12 +599,12 @@ START_TEST(a_restart_far_back_loses_nothing)
 
 	for (unsigned i = 0; i < 4; i++) {
 		wide_open(400);
-		c = placement_counts(bench.place);
+		c = placement_counts(bench.placement);
 		come(1000, 2000);
 		come(from[i], 5);
 		come(3000, 2);
 		come(from[i] + 5, 1000);
-		placement_flush(bench.place);
+		placement_flush(bench.placement);
 		ck_assert_uint_eq(c->runs, 2);
 		ck_assert_uint_eq(c->placed, 3007);
 		bench_close(&bench);
@@ -621,10 +621,10 @@ START_TEST(a_restart_soon_loses_nothing)
 
 	for (unsigned i = 0; i < 4; i++) {
 		wide_open(400);
-		c = placement_counts(bench.place);
+		c = placement_counts(bench.placement);
 		come(0, first[i]);
 		come(0, 1000);
-		placement_flush(bench.place);
+		placement_flush(bench.placement);
 		ck_assert_uint_eq(c->runs, 2);
 		ck_assert_uint_eq(c->placed, first[i] + 1000);
 		bench_close(&bench);
@@ -638,11 +638,11 @@ START_TEST(a_restart_that_stops_is_a_run)
 	const struct counts *c;
 
 	wide_open(400);
-	c = placement_counts(bench.place);
+	c = placement_counts(bench.placement);
 	come(1000, 2000);
 	come(0, 40);
 	bench.now += 3;
-	placement_age(bench.place, bench.now);
+	placement_age(bench.placement, bench.now);
 	ck_assert_uint_eq(c->runs, 2);
 	ck_assert_uint_eq(c->placed, 2040);
 	bench_close(&bench);
@@ -656,7 +656,7 @@ START_TEST(a_source_that_lags_begins_no_run)
 	const struct counts *c;
 
 	wide_open(400);
-	c = placement_counts(bench.place);
+	c = placement_counts(bench.placement);
 	come(0, 40);
 	bench.source = 1;
 	come(40, 40);
@@ -670,7 +670,7 @@ START_TEST(a_source_that_lags_begins_no_run)
 	come(0, 300);
 	bench.source = 0;
 	come(300, 100);
-	placement_flush(bench.place);
+	placement_flush(bench.placement);
 	ck_assert_uint_eq(c->runs, 2);
 	ck_assert_uint_eq(c->placed, 2480);
 	bench_close(&bench);
@@ -691,7 +691,7 @@ START_TEST(packets_without_a_sequence_follow_each_other)
 		bench_packet(&bench, 7, false)->bytes = 3;
 		bench_batch(&bench);
 	}
-	placement_flush(bench.place);
+	placement_flush(bench.placement);
 	blocks_tell(text);
 	ck_assert_str_eq(text, "0@0 0 xxxx, 0@0 4 xxxx, 0@0 8 x");
 	counts_tell(text);
@@ -721,7 +721,7 @@ cut(uint32_t parts, unsigned k, unsigned without, unsigned late, unsigned batch)
 	base *= parts;
 	base += base == first + without ? parts : 0;
 	bench_open(&bench, &args);
-	c = placement_counts(bench.place);
+	c = placement_counts(bench.placement);
 	for (unsigned i = 0; i < PACKETS;) {
 		bench_aim(&bench, batch);
 		for (; bench.packets < batch && i < PACKETS; i++) {
@@ -736,7 +736,7 @@ cut(uint32_t parts, unsigned k, unsigned without, unsigned late, unsigned batch)
 		while (bench.outs)
 			bench_home(&bench);
 	}
-	placement_flush(bench.place);
+	placement_flush(bench.placement);
 	ck_assert_uint_eq(c->runs, 1);
 	ck_assert_uint_eq(c->drop[DROP_BEFORE_START],
 			  base - first - (first + without < base));

@@ -54,7 +54,7 @@ START_TEST(a_block_begins_when_its_first_packet_came)
 {
 	open_bench();
 	come(0, 2 * SLOTS + 5, true);
-	placement_flush(bench.place);
+	placement_flush(bench.placement);
 	is_from(0, 0, SLOTS - 1);
 	is_from(1, SLOTS, 2 * SLOTS - 1);
 	is_from(2, 2 * SLOTS, 2 * SLOTS + 4);
@@ -66,7 +66,7 @@ START_TEST(else_when_it_was_read)
 {
 	open_bench();
 	come(0, 2 * SLOTS, false);
-	placement_flush(bench.place);
+	placement_flush(bench.placement);
 	is_from(0, 100, 800);
 	is_from(1, 900, 1600);
 	bench_close(&bench);
@@ -82,7 +82,7 @@ START_TEST(the_last_is_the_latest)
 	bench_packet(&bench, 41, false)->arrived = UTC + 500;
 	bench_packet(&bench, 40, true)->arrived = UTC + 450;
 	bench_batch(&bench);
-	placement_flush(bench.place);
+	placement_flush(bench.placement);
 	is_from(0, 0, 500);
 	bench_close(&bench);
 }

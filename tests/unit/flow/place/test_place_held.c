@@ -62,7 +62,7 @@ open_with(unsigned blocks)
 	bench_open(&bench, &args);
 	bench.shape.sequence = SEQUENCE_TIME;
 	bench.shape.threads_n = 1;
-	((struct slots *)bench.place)->a.format = &timed_format;
+	((struct slots *)bench.placement)->a.format = &timed_format;
 }
 
 /* Blocks that came out are written at once, but `keep` of them. */
@@ -106,7 +106,7 @@ send(unsigned from, unsigned to, unsigned lost, unsigned swapped, unsigned away)
 static const struct counts *
 counts(void)
 {
-	return placement_counts(bench.place);
+	return placement_counts(bench.placement);
 }
 
 START_TEST(all_are_kept)
@@ -117,7 +117,7 @@ START_TEST(all_are_kept)
 	bench.shape.fps = FPS;
 	send(507, 1007, 0, 0, 0);
 	ck_assert_ptr_null(bench_slots(&bench)->held);
-	placement_flush(bench.place);
+	placement_flush(bench.placement);
 	ck_assert_uint_eq(counts()->placed, 1000);
 	ck_assert_uint_eq(counts()->runs, 1);
 	ck_assert_uint_eq(bench.next, 1000);
@@ -138,7 +138,7 @@ START_TEST(losses_are_holes)
 		sent = send(0, 600, 5, 0, away);
 		bench.shape.fps = FPS;
 		sent += send(600, 900, 5, 0, away);
-		placement_flush(bench.place);
+		placement_flush(bench.placement);
 		ck_assert_uint_eq(counts()->placed, sent);
 		ck_assert_uint_eq(counts()->runs, 1);
 		ck_assert_uint_ge(bench.next, 890);
@@ -156,7 +156,7 @@ START_TEST(duplicates_are_dropped_once)
 	sent = send(0, 700, 0, 60, 20);
 	bench.shape.fps = FPS;
 	sent += send(700, 900, 0, 60, 20);
-	placement_flush(bench.place);
+	placement_flush(bench.placement);
 	ck_assert_uint_eq(counts()->placed + counts()->drop[DROP_DUPLICATE],
 			  sent);
 	ck_assert_uint_gt(counts()->drop[DROP_DUPLICATE], 30);
@@ -185,10 +185,10 @@ arrival_out(void *arg, struct block *k)
 START_TEST(the_end_may_come_first)
 {
 	open_with(40);
-	((struct slots *)bench.place)->a.out = arrival_out;
+	((struct slots *)bench.placement)->a.out = arrival_out;
 	send(0, 320, 0, 0, 0);
 	send(320, 640, 0, 0, 100);
-	placement_flush(bench.place);
+	placement_flush(bench.placement);
 	ck_assert_uint_eq(counts()->placed, 640);
 	ck_assert_uint_eq(bench.filled, 640);
 	ck_assert_uint_eq(counts()->runs, 1);
@@ -199,16 +199,16 @@ END_TEST
 START_TEST(it_may_take_too_long)
 {
 	open_with(40);
-	((struct slots *)bench.place)->a.out = arrival_out;
+	((struct slots *)bench.placement)->a.out = arrival_out;
 	send(0, 120, 0, 0, 0);
-	placement_age(bench.place, bench.now + SLOTS_HELD_LONGEST / 2);
+	placement_age(bench.placement, bench.now + SLOTS_HELD_LONGEST / 2);
 	ck_assert_uint_eq(counts()->placed, 0);
 	bench.now += SLOTS_HELD_LONGEST;
-	placement_age(bench.place, bench.now);
+	placement_age(bench.placement, bench.now);
 	ck_assert_uint_eq(counts()->placed, 120);
 	write_out(0);
 	send(120, 200, 0, 0, 0);
-	placement_flush(bench.place);
+	placement_flush(bench.placement);
 	ck_assert_uint_eq(counts()->placed, 200);
 	ck_assert_uint_eq(counts()->runs, 1);
 	bench_close(&bench);
@@ -220,9 +220,9 @@ START_TEST(memory_may_be_short)
 {
 	for (unsigned blocks = 2; blocks < 9; blocks++) {
 		open_with(blocks);
-		((struct slots *)bench.place)->a.out = arrival_out;
+		((struct slots *)bench.placement)->a.out = arrival_out;
 		send(0, 1000, 0, 0, blocks % 2 * 100);
-		placement_flush(bench.place);
+		placement_flush(bench.placement);
 		ck_assert_uint_eq(counts()->placed, 1000);
 		bench_close(&bench);
 	}
@@ -234,12 +234,12 @@ START_TEST(memory_may_be_short_until_it_is_learned)
 {
 	for (unsigned blocks = 3; blocks < 9; blocks++) {
 		open_with(blocks);
-		((struct slots *)bench.place)->a.out = arrival_out;
+		((struct slots *)bench.placement)->a.out = arrival_out;
 		send(0, 1000, 0, 0, 0);
-		((struct slots *)bench.place)->a.out = bench_out;
+		((struct slots *)bench.placement)->a.out = bench_out;
 		bench.shape.fps = FPS;
 		send(1000, 2000, 0, 0, 0);
-		placement_flush(bench.place);
+		placement_flush(bench.placement);
 		ck_assert_uint_eq(counts()->placed, 2000);
 		ck_assert_uint_eq(counts()->runs, 2);
 		bench_close(&bench);
@@ -261,7 +261,7 @@ START_TEST(what_is_no_packet_is_not_held)
 	ck_assert_uint_eq(counts()->drop[DROP_FOREIGN], 1);
 	bench.shape.fps = FPS;
 	send(2, 200, 0, 0, 0);
-	placement_flush(bench.place);
+	placement_flush(bench.placement);
 	ck_assert_uint_eq(counts()->placed, 199);
 	bench_close(&bench);
 }
@@ -276,8 +276,8 @@ open_counted(unsigned blocks)
 {
 	open_with(blocks);
 	bench.shape.sequence = SEQUENCE_LE64;
-	((struct slots *)bench.place)->a.format = &bench_format;
-	((struct slots *)bench.place)->a.fps = &fps;
+	((struct slots *)bench.placement)->a.format = &bench_format;
+	((struct slots *)bench.placement)->a.fps = &fps;
 	atomic_store(&fps, LEARN_WAIT);
 }
 
@@ -346,7 +346,7 @@ START_TEST(they_do_not_wait_at_the_end)
 	open_counted(40);
 	send_counted(0, 200);
 	ck_assert_uint_eq(bench.outs, 0);
-	placement_flush(bench.place);
+	placement_flush(bench.placement);
 	ck_assert_uint_eq(bench.outs, 4);
 	told(0);
 	bench_close(&bench);

@@ -20,7 +20,7 @@ aim(unsigned n)
 static void
 expect(uint64_t sequence)
 {
-	placement_expect(bench.place, &bench.aim[0], sequence);
+	placement_expect(bench.placement, &bench.aim[0], sequence);
 }
 
 /* n packets from `sequence` on, all of them elsewhere. */
@@ -60,7 +60,7 @@ START_TEST(a_sequence_beside_goes_before_the_formats)
 	come(112, 4);
 	aim(BATCH);
 	come(108, 4);
-	placement_flush(bench.place);
+	placement_flush(bench.placement);
 	ck_assert_uint_eq(bench.outs, 3);
 	for (unsigned i = 0; i < 3; i++) {
 		ck_assert_uint_eq(bench.out[i]->base, 104);
@@ -153,8 +153,8 @@ START_TEST(room_is_room)
 			bench_home(&bench);
 	}
 	ck_assert_uint_gt(told, 100000);
-	ck_assert_uint_eq(placement_counts(bench.place)->drop[DROP_NO_BUFFER],
-			  0);
+	ck_assert_uint_eq(
+	    placement_counts(bench.placement)->drop[DROP_NO_BUFFER], 0);
 	bench_close(&bench);
 }
 END_TEST

@@ -158,7 +158,7 @@ time_turn(struct storm *s)
 {
 	bench.now += dice_roll(&s->dice, 20);
 	if (dice_chance(&s->dice, 20))
-		placement_age(bench.place, bench.now);
+		placement_age(bench.placement, bench.now);
 	bench_open_check(&bench);
 }
 
@@ -178,7 +178,7 @@ blow(struct storm *s, const struct bench_args *args, bool time)
 		if (time)
 			time_turn(s);
 	}
-	placement_flush(bench.place);
+	placement_flush(bench.placement);
 }
 
 static const uint32_t shapes[][2] = {
@@ -221,7 +221,7 @@ rough(unsigned shape, uint64_t seed)
 		s.reach = 0;
 	args.quantum = (uint32_t)(1 + seed * seed * 50);
 	blow(&s, &args, false);
-	c = placement_counts(bench.place);
+	c = placement_counts(bench.placement);
 	ck_assert_uint_eq(c->drop[DROP_NO_BUFFER], 0);
 	ck_assert_uint_eq(c->drop[DROP_OUT_OF_WINDOW], 0);
 	ck_assert_uint_eq(c->drop[DROP_LATE], 0);
@@ -280,7 +280,7 @@ starved(unsigned shape, uint64_t seed)
 	s.next = s.top = 600 * args.parts;
 	args.max_gap = 1 << 20;
 	blow(&s, &args, seed % 2);
-	c = placement_counts(bench.place);
+	c = placement_counts(bench.placement);
 	ck_assert_uint_eq(c->runs, 1);
 	ck_assert_uint_eq(s.top - bench_slots(&bench)->window.base,
 			  c->placed + bench.lost + c->outside);

@@ -69,8 +69,8 @@ in_turn(unsigned sources, unsigned burst, unsigned loss)
 			source_done(s);
 		}
 	}
-	placement_flush(bench.place);
-	return *placement_counts(bench.place);
+	placement_flush(bench.placement);
+	return *placement_counts(bench.placement);
 }
 
 START_TEST(sources_in_turn_move_nothing)
@@ -134,8 +134,8 @@ START_TEST(no_pattern_is_no_harm)
 			source_done(s);
 		}
 	}
-	placement_flush(bench.place);
-	ck_assert_uint_eq(placement_counts(bench.place)->placed, next);
+	placement_flush(bench.placement);
+	ck_assert_uint_eq(placement_counts(bench.placement)->placed, next);
 	bench_close(&bench);
 }
 END_TEST
@@ -152,12 +152,13 @@ START_TEST(two_cables_are_no_echo)
 			source_done(s);
 		}
 	}
-	placement_flush(bench.place);
-	ck_assert_uint_eq(placement_counts(bench.place)->placed,
+	placement_flush(bench.placement);
+	ck_assert_uint_eq(placement_counts(bench.placement)->placed,
 			  BATCH * ROUNDS);
-	ck_assert_uint_eq(placement_counts(bench.place)->runs, 1);
-	ck_assert_uint_eq(placement_counts(bench.place)->drop[DROP_DUPLICATE],
-			  BATCH * ROUNDS);
+	ck_assert_uint_eq(placement_counts(bench.placement)->runs, 1);
+	ck_assert_uint_eq(
+	    placement_counts(bench.placement)->drop[DROP_DUPLICATE],
+	    BATCH * ROUNDS);
 	bench_close(&bench);
 }
 END_TEST
@@ -178,7 +179,8 @@ START_TEST(full_blocks_leave_at_once)
 		bench_packet(&bench, n * BATCH + 7, false);
 		bench_batch(&bench);
 		ck_assert_uint_eq(
-		    placement_counts(bench.place)->drop[DROP_DUPLICATE], n + 1);
+		    placement_counts(bench.placement)->drop[DROP_DUPLICATE],
+		    n + 1);
 	}
 	bench_close(&bench);
 }

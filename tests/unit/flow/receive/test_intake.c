@@ -199,7 +199,7 @@ pool_open(unsigned subs, unsigned blocks)
 static void
 intake_open(unsigned shares, unsigned share)
 {
-	struct placement_args place[MOST];
+	struct placement_args placement[MOST];
 	struct intake_args args = { .name = "test",
 				    .ops = &ops,
 				    .state = &net,
@@ -208,7 +208,7 @@ intake_open(unsigned shares, unsigned share)
 				    .slots = SLOTS,
 				    .shares = shares };
 	struct subscriber_args user = { .name = "test",
-					.place = place,
+					.placement = placement,
 					.time_window = { INT64_MIN, INT64_MAX,
 							 false },
 					.done = done };
@@ -219,7 +219,7 @@ intake_open(unsigned shares, unsigned share)
 				       .sequence_bits = 64,
 				       .parts = 1 };
 	for (unsigned sub = share; sub < net.subs; sub += shares)
-		place[args.places++] =
+		placement[args.placements++] =
 		    (struct placement_args){ .format = &format,
 					     .shape = &shape,
 					     .geometry = &geometry,
@@ -263,11 +263,11 @@ all_bring(unsigned n)
 }
 
 static struct counts
-counts_of(unsigned place)
+counts_of(unsigned placement)
 {
 	struct counts c;
 
-	counts_read(&c, &subscriber->shown[place]);
+	counts_read(&c, &subscriber->shown[placement]);
 	return c;
 }
 
@@ -421,13 +421,13 @@ START_TEST(sources_feed_their_places)
 		net.source[i].sub = i % 4 * 2 + 1;
 	net.sources = 8;
 	intake_open(2, 1);
-	ck_assert_uint_eq(intake->a.places, 4);
+	ck_assert_uint_eq(intake->a.placements, 4);
 	all_bring(40);
 	for (unsigned i = 0; i < 4; i++)
 		ck_assert_uint_eq(counts_of(i).datagrams, 80);
 	for (unsigned i = 0; i < 8; i++) {
 		subscriber_look(subscriber, i, &view);
-		ck_assert_uint_eq(view.place, i % 4);
+		ck_assert_uint_eq(view.placement, i % 4);
 	}
 	close_all();
 }

@@ -28,8 +28,8 @@ enum {
 static struct arena *arena;
 static struct block_pool *pool;
 static struct scratch *scratch;
-static struct placement *place[MOST];
-static unsigned places;
+static struct placement *placement[MOST];
+static unsigned placements;
 static struct split *split;
 static uint32_t key[MOST];
 static uint64_t came[MOST];
@@ -107,8 +107,8 @@ split_open(unsigned n, bool station)
 				   .shape = &shape,
 				   .station = station,
 				   .key = key,
-				   .place = place,
-				   .places = n,
+				   .placement = placement,
+				   .placements = n,
 				   .sources = 1 };
 	struct fault fault;
 
@@ -128,10 +128,10 @@ split_open(unsigned n, bool station)
 					    .out = out,
 					    .arg = (void *)i };
 
-		ck_assert_int_eq(slots_make(&place[i], &a), 0);
+		ck_assert_int_eq(slots_make(&placement[i], &a), 0);
 		came[i] = 0;
 	}
-	places = n;
+	placements = n;
 	args.scratch = scratch;
 	ck_assert_int_eq(split_make(&split, &args), 0);
 }
@@ -194,8 +194,8 @@ sum(enum drop why)
 {
 	uint64_t n = 0;
 
-	for (unsigned i = 0; i < places; i++)
-		n += placement_counts(place[i])->drop[why];
+	for (unsigned i = 0; i < placements; i++)
+		n += placement_counts(placement[i])->drop[why];
 	return n;
 }
 
@@ -204,8 +204,8 @@ moved(void)
 {
 	uint64_t n = 0;
 
-	for (unsigned i = 0; i < places; i++)
-		n += placement_counts(place[i])->moved;
+	for (unsigned i = 0; i < placements; i++)
+		n += placement_counts(placement[i])->moved;
 	return n;
 }
 
@@ -213,11 +213,11 @@ moved(void)
 static void
 flush(void)
 {
-	for (unsigned i = 0; i < places; i++) {
-		const struct counts *c = placement_counts(place[i]);
+	for (unsigned i = 0; i < placements; i++) {
+		const struct counts *c = placement_counts(placement[i]);
 		uint64_t dropped = 0;
 
-		placement_flush(place[i]);
+		placement_flush(placement[i]);
 		for (int k = 0; k < DROP_KINDS; k++)
 			dropped += c->drop[k];
 		ck_assert_uint_eq(c->datagrams, c->placed + dropped);
@@ -229,8 +229,8 @@ static void
 split_close(void)
 {
 	split_free(split);
-	for (unsigned i = 0; i < places; i++)
-		placement_free(place[i]);
+	for (unsigned i = 0; i < placements; i++)
+		placement_free(placement[i]);
 	scratch_free(scratch);
 	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS);
 	block_pool_return(pool);
@@ -251,7 +251,7 @@ in_turn(unsigned burst, unsigned n)
 			if (--left)
 				continue;
 			left = burst;
-			at = (at + 1) % places;
+			at = (at + 1) % placements;
 		}
 		turn_end();
 	}
@@ -297,7 +297,7 @@ START_TEST(by_station)
 	for (unsigned i = 0; i < BATCH; i++)
 		packet(i % 4 * 16 + 3, 100 + i / 4, false);
 	turn_end();
-	ck_assert_uint_eq(placement_counts(place[1])->datagrams, BATCH / 4);
+	ck_assert_uint_eq(placement_counts(placement[1])->datagrams, BATCH / 4);
 	ck_assert_uint_eq(sum(DROP_UNSPLIT), BATCH / 4);
 	for (unsigned i = 0; i < 3; i++)
 		key[i] -= 1000; /* as the packets have it */
@@ -321,11 +321,15 @@ START_TEST(what_is_nobodys)
 	packet(1, 24, false);
 	packet(17, 25, false);
 	turn_end();
-	ck_assert_uint_eq(placement_counts(place[0])->drop[DROP_WRONG_SIZE], 2);
-	ck_assert_uint_eq(placement_counts(place[0])->drop[DROP_FOREIGN], 1);
-	ck_assert_uint_eq(placement_counts(place[0])->drop[DROP_UNREADABLE], 1);
-	ck_assert_uint_eq(placement_counts(place[0])->drop[DROP_UNSPLIT], 2);
-	ck_assert_uint_eq(placement_counts(place[1])->datagrams, 20);
+	ck_assert_uint_eq(placement_counts(placement[0])->drop[DROP_WRONG_SIZE],
+			  2);
+	ck_assert_uint_eq(placement_counts(placement[0])->drop[DROP_FOREIGN],
+			  1);
+	ck_assert_uint_eq(placement_counts(placement[0])->drop[DROP_UNREADABLE],
+			  1);
+	ck_assert_uint_eq(placement_counts(placement[0])->drop[DROP_UNSPLIT],
+			  2);
+	ck_assert_uint_eq(placement_counts(placement[1])->datagrams, 20);
 	flush();
 	ck_assert_uint_eq(came[0] + came[1], 40);
 	split_close();
@@ -363,7 +367,7 @@ storm(unsigned n, uint64_t seed)
 	}
 	flush();
 	for (unsigned i = 0; i < n; i++)
-		datagrams += placement_counts(place[i])->datagrams;
+		datagrams += placement_counts(placement[i])->datagrams;
 	ck_assert_uint_eq(datagrams, told);
 	split_close();
 }

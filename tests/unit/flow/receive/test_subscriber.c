@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several subscribers of one intake: each has exactly the packets that its time window lets
- * through, whoever they land with.
+ * Several subscribers of one intake: each has exactly the packets that its time
+ * window lets through, whoever they land with.
  *
  *   stamps  ----1----2----3----4----5----6----7---->
  *   subscriber A  |..................)
@@ -31,9 +31,9 @@ enum {
 };
 
 /*
- * Subscribers of one intake, with a network that is made up: packets come with the
- * stamps that a test gives them, land where the intake aims, or beside it, and
- * every block that comes out is looked at, byte by byte.
+ * Subscribers of one intake, with a network that is made up: packets come with
+ * the stamps that a test gives them, land where the intake aims, or beside it,
+ * and every block that comes out is looked at, byte by byte.
  */
 #define SECOND INT64_C(1000000000)
 #define BEGIN  (100 * SECOND) /* steady, of the first packet */
@@ -294,7 +294,7 @@ net_open(enum kind kind, unsigned subs)
 				    .format = &format,
 				    .shape = &shape,
 				    .slots = SLOTS,
-				    .places = subs,
+				    .placements = subs,
 				    .shares = 1 };
 	struct fault fault;
 
@@ -314,7 +314,7 @@ net_open(enum kind kind, unsigned subs)
 	for (unsigned i = 0; i < KEYS && kind == SPLIT; i++) {
 		own[i] = shape;
 		own_of[i] = &own[i];
-		args.places = KEYS;
+		args.placements = KEYS;
 		args.by = INTAKE_THREAD;
 		args.key = key;
 		args.own = own_of;
@@ -332,9 +332,9 @@ static struct user *
 user_come(int64_t open, int64_t close, bool early)
 {
 	struct user *u = &user[users++];
-	struct placement_args place[SOURCES + KEYS];
+	struct placement_args placement[SOURCES + KEYS];
 	struct subscriber_args args = { .name = "test",
-					.place = place,
+					.placement = placement,
 					.time_window = { open, close, false },
 					.early = early,
 					.lesser = lesser,
@@ -346,8 +346,8 @@ user_come(int64_t open, int64_t close, bool early)
 	*u = (struct user){ 0 };
 	ck_assert_int_eq(block_pool_borrow(arena, &u->pool, &blocks, &fault),
 			 0);
-	for (unsigned i = 0; i < intake->a.places; i++)
-		place[i] =
+	for (unsigned i = 0; i < intake->a.placements; i++)
+		placement[i] =
 		    (struct placement_args){ .format = &format,
 					     .shape =
 						 own_of[0] ? own_of[i] : &shape,
@@ -407,7 +407,7 @@ counts_of(struct user *u)
 {
 	struct counts sum = { 0 }, c;
 
-	for (unsigned i = 0; i < intake->a.places; i++) {
+	for (unsigned i = 0; i < intake->a.placements; i++) {
 		counts_read(&c, &u->subscriber->shown[i]);
 		for (unsigned k = 0; k < COUNTS; k++)
 			((uint64_t *)&sum)[k] += ((uint64_t *)&c)[k];
@@ -762,7 +762,8 @@ START_TEST(one_is_cancelled)
 }
 END_TEST
 
-/* What came before its time window opens is placed as well, and nothing after. */
+/* What came before its time window opens is placed as well, and nothing after.
+ * */
 START_TEST(early_ones_are_placed)
 {
 	struct user *a;
@@ -862,8 +863,8 @@ START_TEST(one_ends_before_the_other)
 }
 END_TEST
 
-/* A source that nothing comes from does not keep a subscriber from its end, nor does
- * one that never gets empty. */
+/* A source that nothing comes from does not keep a subscriber from its end, nor
+ * does one that never gets empty. */
 START_TEST(an_end_waits_for_nobody)
 {
 	struct user *a, *b;
