@@ -180,7 +180,7 @@ bench_aim(struct bench *b, unsigned pairs)
 	b->packets = 0;
 	b->elsewhere_used = 0;
 	b->scratch->used = 0;
-	b->room = placement_aim(b->placement, &b->aim, b->pair, pairs);
+	b->room = placement_aim(b->placement, &b->prediction, b->pair, pairs);
 	BENCH_MUST(b->room <= pairs);
 	for (unsigned i = 0; i < pairs; i++) {
 		memset(b->pair[i].prefix, 0xee, b->pair[i].prefix_bytes);
@@ -248,8 +248,8 @@ bench_packet_flags(struct bench *b, uint32_t flags)
 static inline void
 bench_batch(struct bench *b)
 {
-	placement_batch(b->placement, &b->aim, b->packet, b->packets, b->now,
-			b->now);
+	placement_batch(b->placement, &b->prediction, b->packet, b->packets,
+			b->now, b->now);
 	b->packets = 0;
 }
 

@@ -61,7 +61,7 @@ struct bench {
 	struct placement *placement;
 	struct geometry geometry;
 	struct format_shape shape;
-	struct prediction aim;
+	struct prediction prediction;
 	int64_t now;
 	bool again;    /* a byte may come out twice */
 	bool any_time; /* slots may be of any time */

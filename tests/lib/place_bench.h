@@ -40,8 +40,8 @@ struct bench {
 	struct placement *placement;
 	struct geometry geometry;
 	struct format_shape shape;
-	struct prediction aim[2]; /* two sources */
-	unsigned source;	  /* the one whose turn it is */
+	struct prediction prediction[2]; /* two sources */
+	unsigned source;		 /* the one whose turn it is */
 	int64_t now;
 
 	struct receive_pair pair[RECEIVE_BATCH];
@@ -397,7 +397,8 @@ bench_aim(struct bench *b, unsigned pairs)
 	b->pairs = pairs;
 	b->packets = 0;
 	b->scratch->used = 0;
-	room = placement_aim(b->placement, &b->aim[b->source], b->pair, pairs);
+	room = placement_aim(b->placement, &b->prediction[b->source], b->pair,
+			     pairs);
 	for (unsigned i = 0; i < pairs; i++)
 		bench_pair_check(b, b->pair[i].payload);
 	bench_pairs_differ(b, pairs);
@@ -461,8 +462,8 @@ bench_batch(struct bench *b)
 	const struct counts *c = placement_counts(b->placement);
 	uint64_t parked;
 
-	placement_batch(b->placement, &b->aim[b->source], b->packet, b->packets,
-			b->now, b->now);
+	placement_batch(b->placement, &b->prediction[b->source], b->packet,
+			b->packets, b->now, b->now);
 	b->packets = 0;
 	bench_open_check(b);
 	parked = bench_slots(b)->echo.n;

@@ -540,13 +540,13 @@ batch_finish(struct heaps *p)
 }
 
 static void
-heaps_batch(struct placement *placement, struct prediction *aim,
+heaps_batch(struct placement *placement, struct prediction *prediction,
 	    const struct receive_packet *packet, unsigned n, int64_t now_ns,
 	    int64_t now)
 {
 	struct heaps *p = (struct heaps *)placement;
 
-	(void)aim;
+	(void)prediction;
 	p->now = now;
 	batch_start(p, packet, n);
 	for (; p->at < p->packets; p->at++) {
@@ -560,13 +560,13 @@ heaps_batch(struct placement *placement, struct prediction *aim,
 }
 
 static unsigned
-heaps_aim(struct placement *placement, const struct prediction *aim,
+heaps_aim(struct placement *placement, const struct prediction *prediction,
 	  struct receive_pair *pair, unsigned n)
 {
 	struct heaps *p = (struct heaps *)placement;
 	unsigned aimed = 0;
 
-	(void)aim;
+	(void)prediction;
 	if (heaps_aim_can(p))
 		aimed = p->kind->aim(p, pair, n);
 	heaps_aim_away(p, pair, aimed, n);

@@ -52,16 +52,17 @@ struct placement_args {
 };
 
 struct placement_ops {
-	unsigned (*aim)(struct placement *p, const struct prediction *aim,
+	unsigned (*aim)(struct placement *p,
+			const struct prediction *prediction,
 			struct receive_pair *pair, unsigned n);
-	void (*batch)(struct placement *p, struct prediction *aim,
+	void (*batch)(struct placement *p, struct prediction *prediction,
 		      const struct receive_packet *packet, unsigned n,
 		      int64_t now_ns, int64_t now);
 	void (*age)(struct placement *p, int64_t now);
 	void (*flush)(struct placement *p);
 	void (*free)(struct placement *p);
 	/* Optional: NULL where the kind of placement has no use for it. */
-	void (*expect)(struct placement *p, struct prediction *aim,
+	void (*expect)(struct placement *p, struct prediction *prediction,
 		       uint64_t sequence);
 };
 
@@ -82,10 +83,10 @@ placement_free(struct placement *p)
  * next packets of a source should land.  Returns how many of them are in free
  * slots of blocks; the rest are in scratch memory. */
 static inline unsigned
-placement_aim(struct placement *p, const struct prediction *aim,
+placement_aim(struct placement *p, const struct prediction *prediction,
 	      struct receive_pair *pair, unsigned n)
 {
-	return p->ops->aim(p, aim, pair, n);
+	return p->ops->aim(p, prediction, pair, n);
 }
 
 /*
@@ -93,20 +94,21 @@ placement_aim(struct placement *p, const struct prediction *aim,
  * last placement_aim.  now_ns is UTC, now is steady, both in ns.
  */
 static inline void
-placement_batch(struct placement *p, struct prediction *aim,
+placement_batch(struct placement *p, struct prediction *prediction,
 		const struct receive_packet *packet, unsigned n, int64_t now_ns,
 		int64_t now)
 {
-	p->ops->batch(p, aim, packet, n, now_ns, now);
+	p->ops->batch(p, prediction, packet, n, now_ns, now);
 }
 
 /* Tells the absolute sequence of the source's next packet, which its plugin
  * knows. */
 static inline void
-placement_expect(struct placement *p, struct prediction *aim, uint64_t sequence)
+placement_expect(struct placement *p, struct prediction *prediction,
+		 uint64_t sequence)
 {
 	if (p->ops->expect)
-		p->ops->expect(p, aim, sequence);
+		p->ops->expect(p, prediction, sequence);
 }
 
 /* Closes blocks that are too old; call it about every tenth of a second. */

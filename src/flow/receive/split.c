@@ -48,7 +48,7 @@ struct part {
 struct split {
 	struct split_args a;
 	struct part *part;
-	struct prediction *aim; /* sources x placements */
+	struct prediction *prediction; /* sources x placements */
 	uint8_t *scratch;
 
 	/* Hash table of placements by key, with open addressing. */
@@ -110,10 +110,10 @@ split_make(struct split **split, const struct split_args *args)
 		return -ENOMEM;
 	s->a = *args;
 	s->part = calloc(args->placements, sizeof *s->part);
-	s->aim = calloc((size_t)args->sources * args->placements + 1,
-			sizeof *s->aim);
+	s->prediction = calloc((size_t)args->sources * args->placements + 1,
+			       sizeof *s->prediction);
 	s->scratch = malloc(scratch);
-	if (!s->part || !s->aim || !s->scratch || keys_make(s) < 0) {
+	if (!s->part || !s->prediction || !s->scratch || keys_make(s) < 0) {
 		split_free(s);
 		return -ENOMEM;
 	}
@@ -129,7 +129,7 @@ split_free(struct split *s)
 		return;
 	free(s->slot);
 	free(s->scratch);
-	free(s->aim);
+	free(s->prediction);
 	free(s->part);
 	free(s);
 }
@@ -193,9 +193,9 @@ parts_forget(struct split *s)
 }
 
 static struct prediction *
-aim_of(struct split *s, unsigned source, uint16_t placement)
+prediction_of(struct split *s, unsigned source, uint16_t placement)
 {
-	return &s->aim[(size_t)source * s->a.placements + placement];
+	return &s->prediction[(size_t)source * s->a.placements + placement];
 }
 
 unsigned
@@ -214,7 +214,7 @@ split_aim(struct split *s, unsigned source, struct receive_pair *pair,
 		const struct part *part = &s->part[placement];
 
 		room += placement_aim(s->a.placement[placement],
-				      aim_of(s, source, placement),
+				      prediction_of(s, source, placement),
 				      s->own + part->first, part->n);
 	}
 	for (unsigned i = 0; i < n; i++) {
@@ -296,7 +296,8 @@ part_give(struct split *s, const struct split_batch *b, uint16_t number)
 {
 	const struct part *part = &s->part[number];
 
-	placement_batch(s->a.placement[number], aim_of(s, b->source, number),
+	placement_batch(s->a.placement[number],
+			prediction_of(s, b->source, number),
 			s->packet + part->first, part->n, b->now_ns, b->now);
 }
 

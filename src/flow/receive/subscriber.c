@@ -393,7 +393,7 @@ subscriber_aim(struct subscriber *f, struct intake_source *s,
 		room = split_aim(f->split, s->number, pair, n);
 	else
 		room = placement_aim(f->placement[s->placement],
-				     &f->source[s->number].aim, pair, n);
+				     &f->source[s->number].prediction, pair, n);
 	/* packets that will not be placed need no room */
 	return f->opened || f->a.early ? room : n;
 }
@@ -443,8 +443,9 @@ packets_put(struct subscriber *f, struct intake_source *s,
 		split_put(f, s, packet, n, landing, t);
 		return;
 	}
-	placement_batch(f->placement[s->placement], &f->source[s->number].aim,
-			packet, n, t->utc, t->now);
+	placement_batch(f->placement[s->placement],
+			&f->source[s->number].prediction, packet, n, t->utc,
+			t->now);
 }
 
 static void
@@ -521,6 +522,6 @@ void
 subscriber_expect(struct subscriber *f, struct intake_source *s,
 		  uint64_t sequence)
 {
-	placement_expect(f->placement[s->placement], &f->source[s->number].aim,
-			 sequence);
+	placement_expect(f->placement[s->placement],
+			 &f->source[s->number].prediction, sequence);
 }

@@ -39,7 +39,7 @@ struct intake_source;
 
 /* State that a subscriber keeps for each source. */
 struct subscriber_source {
-	struct prediction aim;
+	struct prediction prediction;
 	struct time_window_state eye;
 	int64_t passed;	    /* steady ns when a batch came that was all behind
 			       the time window; 0: never */

@@ -54,7 +54,7 @@ struct handle {
 	struct scratch *scratch;
 
 	/* State of one batch; the thread's own. */
-	struct prediction *aim; /* aim of the batch's source */
+	struct prediction *prediction; /* that of the batch's source */
 	int64_t now_ns, now;
 	struct arrival arrival; /* copy of shared::arrival for this batch */
 	/* Packets for slots.c. */
@@ -280,8 +280,8 @@ shared_top(const struct handle *h)
 {
 	uint64_t run = h->shared->slots->window.run + 1ull;
 
-	if (h->aim->run == run)
-		return h->aim->top + 1;
+	if (h->prediction->run == run)
+		return h->prediction->top + 1;
 	return h->shared->slots->echo.n ? UINT64_MAX : 0;
 }
 
@@ -295,9 +295,9 @@ packet_ahead(struct handle *h, uint64_t rel, int64_t at)
 
 	if (rel < shared_top(h))
 		return false;
-	if (h->aim->run != run)
-		prediction_begin(h->aim, run, rel);
-	h->aim->top = rel;
+	if (h->prediction->run != run)
+		prediction_begin(h->prediction, run, rel);
+	h->prediction->top = rel;
 	h->ahead_at = at;
 	h->sure = h->lefts;
 	return true;
@@ -591,8 +591,8 @@ rivals_recall(struct shared *s, const struct packet_facts *l)
 		c->rivals = 1;
 }
 
-/* Sets aim and times for a run that packets of several threads began; only our
- * own position in it is known. */
+/* Sets the prediction and times of a run that packets of several threads began;
+ * only our own position in it is known. */
 static void
 run_begun(struct handle *h, const struct packet_facts *l)
 {
@@ -600,7 +600,7 @@ run_begun(struct handle *h, const struct packet_facts *l)
 	uint64_t rel;
 
 	if (slots_near(p, l->sequence, &rel))
-		prediction_begin(h->aim, p->window.run + 1ull, rel);
+		prediction_begin(h->prediction, p->window.run + 1ull, rel);
 	if (l->since != SHARED_NEVER)
 		h->shared->began = l->since;
 }
@@ -617,7 +617,7 @@ packet_give(struct handle *h, const struct receive_packet *k,
 
 	echo_end(h, l);
 	was = *c;
-	placement_batch(&s->slots->base, h->aim, k, 1, h->now_ns,
+	placement_batch(&s->slots->base, h->prediction, k, 1, h->now_ns,
 			l->at == SHARED_NEVER ? h->now : l->at);
 	rivals_recall(s, l);
 	h->starved |= c->drop[DROP_NO_BUFFER] != was.drop[DROP_NO_BUFFER];
@@ -716,12 +716,12 @@ shared_check(const struct format_shape *shape, uint32_t slots, unsigned threads,
 }
 
 static unsigned
-shared_aim(struct placement *placement, const struct prediction *aim,
+shared_aim(struct placement *placement, const struct prediction *prediction,
 	   struct receive_pair *pair, unsigned n)
 {
 	struct handle *h = (struct handle *)placement;
 
-	(void)aim;
+	(void)prediction;
 	for (unsigned i = 0; i < n; i++) {
 		pair[i].prefix = scratch_prefix(h->scratch, i);
 		pair[i].payload = scratch_slot(h->scratch, i);
@@ -761,14 +761,14 @@ batch_start(struct handle *h, int64_t now_ns, int64_t now)
 }
 
 static void
-shared_batch(struct placement *placement, struct prediction *aim,
+shared_batch(struct placement *placement, struct prediction *prediction,
 	     const struct receive_packet *packet, unsigned n, int64_t now_ns,
 	     int64_t now)
 {
 	struct handle *h = (struct handle *)placement;
 	unsigned i = 0;
 
-	h->aim = aim;
+	h->prediction = prediction;
 	batch_start(h, now_ns, now);
 	while (i < n) {
 		i += shared_put(h, packet + i, n - i);

@@ -60,13 +60,13 @@ candidate_set(const struct slots *p, struct candidate *c)
 
 /*
  * Predicts where the next packets of a source should land: in free slots of the
- * sequences that its aim expects (prediction.h), ascending through the whole
- * window, and behind that in scratch memory.
+ * sequences that its prediction expects (prediction.h), ascending through the
+ * whole window, and behind that in scratch memory.
  */
 
 /* Writes the pairs that point into blocks, and returns their number. */
 static unsigned
-blocks_aim(struct slots *p, const struct prediction *aim,
+blocks_aim(struct slots *p, const struct prediction *prediction,
 	   struct receive_pair *pair, unsigned n, uint64_t rel)
 {
 	struct window *w = &p->window;
@@ -75,9 +75,10 @@ blocks_aim(struct slots *p, const struct prediction *aim,
 	struct block *b;
 	uint32_t at;
 
-	rel = prediction_from(aim, rel > first ? rel : first, &at);
+	rel = prediction_from(prediction, rel > first ? rel : first, &at);
 	slot = rel - w->origin;
-	for (unsigned i = 0; landing < n; slot += prediction_step(aim, &at)) {
+	for (unsigned i = 0; landing < n;
+	     slot += prediction_step(prediction, &at)) {
 		if (slot >= p->slots) {
 			i += (unsigned)(slot / p->slots);
 			slot %= p->slots;
@@ -125,15 +126,16 @@ room_ahead(const struct slots *p, unsigned n, bool gap, uint64_t off)
 }
 
 static unsigned
-slots_aim(struct placement *placement, const struct prediction *aim,
+slots_aim(struct placement *placement, const struct prediction *prediction,
 	  struct receive_pair *pair, unsigned n)
 {
 	struct slots *p = (struct slots *)placement;
 	const struct window *w = &p->window;
-	uint64_t rel = aim->run == w->run + 1ull ? aim->next : w->highest;
+	uint64_t rel =
+	    prediction->run == w->run + 1ull ? prediction->next : w->highest;
 	uint64_t off = rel > w->origin ? rel - w->origin : 0;
 	uint64_t end = (uint64_t)WINDOW_BLOCKS * p->slots;
-	bool inside = w->running && !aim->away && off < end;
+	bool inside = w->running && !prediction->away && off < end;
 	struct scratch *scratch = p->a.scratch;
 	bool holds = slots_holds(p);
 	unsigned landing = 0;
@@ -141,7 +143,7 @@ slots_aim(struct placement *placement, const struct prediction *aim,
 	if (holds)
 		landing = slots_held_aim(p, pair, n);
 	else if (inside)
-		landing = blocks_aim(p, aim, pair, n, rel);
+		landing = blocks_aim(p, prediction, pair, n, rel);
 	for (unsigned i = 0; i < n; i++, scratch->used++) {
 		if (i >= landing)
 			pair[i].payload = scratch_slot(scratch, scratch->used);
@@ -153,17 +155,17 @@ slots_aim(struct placement *placement, const struct prediction *aim,
 		return block_pool_room(p->a.pool, p->a.sub) ? n : landing;
 	if (inside)
 		return landing;
-	return room_ahead(p, n, w->running && !aim->away, off);
+	return room_ahead(p, n, w->running && !prediction->away, off);
 }
 
 static void
-slots_expect(struct placement *placement, struct prediction *aim,
+slots_expect(struct placement *placement, struct prediction *prediction,
 	     uint64_t sequence)
 {
 	struct slots *p = (struct slots *)placement;
 
-	aim->away = !slots_near(p, sequence, &aim->next);
-	aim->run = p->window.run + 1ull;
+	prediction->away = !slots_near(p, sequence, &prediction->next);
+	prediction->run = p->window.run + 1ull;
 }
 
 /* ---- packets --------------------------------------------------------- */
@@ -197,16 +199,16 @@ slots_read(const struct slots *p, const struct receive_packet *k,
 	return f->has & FORMAT_SEQUENCE ? DROP_KINDS : DROP_UNREADABLE;
 }
 
-/* Teaches the source's aim that this packet came. */
+/* Teaches the prediction of the source that this packet came. */
 static void
 packet_saw(const struct slots *p, uint64_t rel)
 {
 	uint64_t run = p->window.run + 1ull;
 
-	if (p->aim->run != run)
-		prediction_begin(p->aim, run, rel);
+	if (p->prediction->run != run)
+		prediction_begin(p->prediction, run, rel);
 	else
-		prediction_saw(p->aim, rel);
+		prediction_saw(p->prediction, rel);
 }
 
 static void
@@ -334,29 +336,29 @@ batch_finish(struct slots *p)
 }
 
 void
-slots_sort(struct slots *p, struct prediction *aim,
+slots_sort(struct slots *p, struct prediction *prediction,
 	   const struct receive_packet *packet, unsigned n)
 {
 	int64_t now_ns = p->pass_ns;
 
 	batch_start(p, now_ns, p->now);
-	p->aim = aim;
+	p->prediction = prediction;
 	for (unsigned i = 0; i < n; i++) {
 		p->now_ns = packet[i].arrived ? packet[i].arrived : now_ns;
 		packet_place(p, &packet[i]);
 	}
-	p->aim = NULL;
+	p->prediction = NULL;
 	p->now_ns = now_ns;
 	batch_finish(p);
 	if (p->reached) {
-		aim->next = p->reached;
-		aim->run = p->window.run + 1ull;
-		aim->away = false;
+		prediction->next = p->reached;
+		prediction->run = p->window.run + 1ull;
+		prediction->away = false;
 	}
 }
 
 static void
-slots_batch(struct placement *placement, struct prediction *aim,
+slots_batch(struct placement *placement, struct prediction *prediction,
 	    const struct receive_packet *packet, unsigned n, int64_t now_ns,
 	    int64_t now)
 {
@@ -368,7 +370,7 @@ slots_batch(struct placement *placement, struct prediction *aim,
 	if (slots_holds(p))
 		slots_held_batch(p, packet, n);
 	else
-		slots_sort(p, aim, packet, n);
+		slots_sort(p, prediction, packet, n);
 }
 
 void

@@ -354,7 +354,7 @@ oldest_place(struct slots *p, uint64_t most)
 		if (block_has(h->b, h->at))
 			packet[n++] = packet_at(p, h, h->at);
 	}
-	slots_sort(p, &p->held_aim, packet, n);
+	slots_sort(p, &p->held_prediction, packet, n);
 	if (h->at == h->end)
 		block_pool_put(held_remove(p));
 	return n;

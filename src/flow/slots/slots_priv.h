@@ -42,7 +42,7 @@ struct slots {
 
 	/* State of one batch. */
 	struct prediction
-	    *aim;	  /* aim of the batch's source; NULL: not in a batch */
+	    *prediction;  /* that of the batch's source; NULL: not in a batch */
 	uint64_t reached; /* one more than the highest sequence of this
 				 batch */
 	int64_t pass_ns, now; /* time of the batch: UTC ns; steady ns */
@@ -69,10 +69,10 @@ struct slots {
 	unsigned held_aimed; /* slots that this batch was aimed at, behind
 				held_last->end */
 	struct prediction
-	    held_aim;	   /* aim for packets that are taken out of held
+	    held_prediction; /* for packets that are taken out of held
 				blocks */
-	uint64_t held_out; /* packets that left unsorted, in run held_run */
-	uint32_t held_run; /* valid if held_out is not 0 */
+	uint64_t held_out;   /* packets that left unsorted, in run held_run */
+	uint32_t held_run;   /* valid if held_out is not 0 */
 	bool held_told;
 
 	int64_t waits_since; /* steady ns since closed blocks wait for the
@@ -120,7 +120,7 @@ uint8_t *slots_give(struct slots *p, uint64_t rel, bool readable);
 
 /* Sorts packets of one source as one batch.  The caller has counted them as
  * datagrams. */
-void slots_sort(struct slots *p, struct prediction *aim,
+void slots_sort(struct slots *p, struct prediction *prediction,
 		const struct receive_packet *packet, unsigned n);
 
 /* Hands closed blocks on and returns unused ones to the pool, unless closed

@@ -248,8 +248,9 @@ run_begin(struct slots *p, struct candidate *c)
 	if (!any)
 		return;
 	p->reached = p->window.highest;
-	if (p->aim)
-		prediction_begin(p->aim, p->window.run + 1ull, p->reached - 1);
+	if (p->prediction)
+		prediction_begin(p->prediction, p->window.run + 1ull,
+				 p->reached - 1);
 }
 
 void
@@ -352,13 +353,14 @@ park(struct slots *p, struct candidate *c, unsigned at,
 static bool
 source_lags(struct slots *p, uint64_t sequence)
 {
-	struct prediction *aim = p->aim;
+	struct prediction *prediction = p->prediction;
 	uint64_t rel = relative(p, sequence);
 
-	if (!aim || aim->run != p->window.run + 1ull || rel <= aim->top ||
-	    !packet_late(p, sequence) || candidate_find(p->candidate, sequence))
+	if (!prediction || prediction->run != p->window.run + 1ull ||
+	    rel <= prediction->top || !packet_late(p, sequence) ||
+	    candidate_find(p->candidate, sequence))
 		return false;
-	aim->top = rel;
+	prediction->top = rel;
 	return true;
 }
 
@@ -410,11 +412,11 @@ slots_echo(struct slots *p, uint64_t rel, const struct receive_packet *k,
 
 	if (rel >= p->window.highest || p->echoed)
 		return false;
-	known = p->aim->run == p->window.run + 1ull;
+	known = p->prediction->run == p->window.run + 1ull;
 	goes_on = echo_goes_on(&p->echo, f->sequence);
 	/* A source that is new in this run may extend an echo, but cannot begin
 	 * one. */
-	if (known ? rel > p->aim->top : !goes_on)
+	if (known ? rel > p->prediction->top : !goes_on)
 		return false;
 	if (!slot_taken(p, rel) && !goes_on)
 		return false;

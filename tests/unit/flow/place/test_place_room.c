@@ -20,7 +20,7 @@ aim(unsigned n)
 static void
 expect(uint64_t sequence)
 {
-	placement_expect(bench.placement, &bench.aim[0], sequence);
+	placement_expect(bench.placement, &bench.prediction[0], sequence);
 }
 
 /* n packets from `sequence` on, all of them elsewhere. */

@@ -9,7 +9,7 @@
 enum { SOURCES = 3, BATCH = 64, ROUNDS = 60 };
 
 static struct bench bench;
-static struct prediction aims[SOURCES];
+static struct prediction predictions[SOURCES];
 
 static void
 open_slots(uint32_t slots)
@@ -23,13 +23,13 @@ open_slots(uint32_t slots)
 				   .max_age = 1000 };
 
 	bench_open(&bench, &args);
-	memset(aims, 0, sizeof aims);
+	memset(predictions, 0, sizeof predictions);
 }
 
 static void
 source_turn(unsigned source)
 {
-	bench.aim[0] = aims[source];
+	bench.prediction[0] = predictions[source];
 	bench_aim(&bench, BATCH);
 }
 
@@ -37,7 +37,7 @@ static void
 source_done(unsigned source)
 {
 	bench_batch(&bench);
-	aims[source] = bench.aim[0];
+	predictions[source] = bench.prediction[0];
 	while (bench.outs > 2)
 		bench_home(&bench);
 }
@@ -173,7 +173,7 @@ START_TEST(full_blocks_leave_at_once)
 		for (unsigned i = 0; i < BATCH; i++)
 			bench_packet(&bench, n * BATCH + i, false);
 		bench_batch(&bench);
-		aims[0] = bench.aim[0];
+		predictions[0] = bench.prediction[0];
 		ck_assert_uint_eq(bench.outs, n ? n : 1);
 		source_turn(1);
 		bench_packet(&bench, n * BATCH + 7, false);

@@ -8,7 +8,7 @@ static struct bench bench;
  * others when patience has ended, but in an order that is known.
  */
 static struct thread script;
-static struct prediction aim[THREADS_MOST];
+static struct prediction prediction[THREADS_MOST];
 
 /* n packets from there on, the first of which came at `at`, in us. */
 static void
@@ -26,8 +26,9 @@ hand(unsigned handle)
 	struct receive_pair pair[RECEIVE_BATCH];
 	int64_t now = 1000000;
 
-	placement_aim(bench.handle[handle], &aim[handle], pair, RECEIVE_BATCH);
-	placement_batch(bench.handle[handle], &aim[handle], script.batch,
+	placement_aim(bench.handle[handle], &prediction[handle], pair,
+		      RECEIVE_BATCH);
+	placement_batch(bench.handle[handle], &prediction[handle], script.batch,
 			script.next, UTC + now, now);
 	bench.events += script.next;
 	script.next = 0;
@@ -45,7 +46,7 @@ script_open(unsigned handles)
 {
 	bench = (struct bench){ .stamped = true };
 	bench_open(&bench, handles, 320, 1);
-	memset(aim, 0, sizeof aim);
+	memset(prediction, 0, sizeof prediction);
 	for (unsigned i = 0; i < handles; i++)
 		bring(i, 0, 0, 0);
 }
@@ -243,8 +244,9 @@ bring_by(unsigned handle, uint64_t first, int64_t now, int64_t step)
 	pack(first, 60, 0);
 	for (unsigned i = 0; i < script.next; i++)
 		script.batch[i].arrived = UTC + now - 100000 + i + step;
-	placement_aim(bench.handle[handle], &aim[handle], pair, RECEIVE_BATCH);
-	placement_batch(bench.handle[handle], &aim[handle], script.batch,
+	placement_aim(bench.handle[handle], &prediction[handle], pair,
+		      RECEIVE_BATCH);
+	placement_batch(bench.handle[handle], &prediction[handle], script.batch,
 			script.next, UTC + now + step, now);
 	bench.events += script.next;
 	script.next = 0;

@@ -30,15 +30,16 @@ thread_run(void *arg)
 	struct thread *t = arg;
 	struct placement *handle = bench.handle[t->number];
 	struct receive_pair pair[RECEIVE_BATCH];
-	struct prediction aim = { 0 };
+	struct prediction prediction = { 0 };
 
 	pthread_barrier_wait(&bench.start);
 	while (t->next < bench.events) {
 		unsigned n = batch_make(t);
 		int64_t now = t->next * 1000ll;
 
-		placement_aim(handle, &aim, pair, RECEIVE_BATCH);
-		placement_batch(handle, &aim, t->batch, n, UTC + now, now);
+		placement_aim(handle, &prediction, pair, RECEIVE_BATCH);
+		placement_batch(handle, &prediction, t->batch, n, UTC + now,
+				now);
 		memset(t->packet, 0xaa, sizeof t->packet);
 		if (bench.ages && dice_chance(&t->dice, 5))
 			placement_age(handle, now);
