@@ -56,8 +56,8 @@ libstore_a_SOURCES += \
 
 # store/finish
 libstore_a_SOURCES += \
-	%D%/finish/folder_resume.c %D%/finish/index_orphans.c \
-	%D%/finish/index_orphans.h %D%/finish/recover.c \
+	%D%/finish/folder_resume.c %D%/finish/leftovers.c \
+	%D%/finish/leftovers.h %D%/finish/recover.c \
 	%D%/finish/recover.h %D%/finish/recover_chunk.c \
 	%D%/finish/recover_data.c %D%/finish/recover_find.c \
 	%D%/finish/recover_foreign.c %D%/finish/recover_priv.h \

@@ -18,8 +18,7 @@
 #include <unistd.h>
 
 #include "store/disk/file.h"
-#include "store/record/meta.h"
-#include "store/finish/index_orphans.h"
+#include "store/finish/leftovers.h"
 #include "store/finish/resume.h"
 #include "store/write/folder_priv.h"
 
@@ -76,7 +75,7 @@ settle_shared(struct folder *f)
 
 /* Data, metadata and folder first, then the index: as in a sync round. */
 static int
-add_orphans(struct folder *f, const struct index_record *records, size_t n)
+add_records(struct folder *f, const struct index_record *records, size_t n)
 {
 	bool shared = layout_plan_shared(&f->plan);
 	int err = shared ? settle_shared(f) : 0;
@@ -200,106 +199,46 @@ struct reopening {
 	struct folder *f;
 	const json_t *head;
 	uint64_t below; /* as in folder_resume() */
-	char *text;	/* the metadata, whole lines */
-	size_t bytes;
 	struct index_record *record;
 	size_t records;
+	struct leftovers left;
 };
 
-/* Appends adopted records to the index on disk and to the list in memory. */
+/* Gives whole blocks their records, and goes on behind them. */
 static int
-append(struct reopening *o, const struct index_orphans *more)
+adopt(struct reopening *o)
 {
-	struct index_record *grown;
-	int err;
+	size_t known = o->records;
+	uint64_t stop;
+	int err =
+	    leftovers_adopt(&o->left, o->below, &o->record, &o->records, &stop);
 
-	grown = realloc(o->record, (o->records + more->n + 1) * sizeof *grown);
-	if (!grown)
-		return -ENOMEM;
-	o->record = grown;
-	memcpy(o->record + o->records, more->record, more->n * sizeof *grown);
-	err = add_orphans(o->f, more->record, more->n);
-	if (!err)
-		o->records += more->n;
-	return err;
+	if (!err && o->records > known)
+		err = add_records(o->f, o->record + known, o->records - known);
+	return err ? err
+		   : folder_data_reopen(o->f, o->record, o->records, stop);
 }
 
+/* Cuts torn tails off, of a recording that is this one and has no end. */
 static int
-take_orphans(struct reopening *o)
-{
-	const struct index_orphans_args args = { .dir = o->f->dir,
-						 .plan = &o->f->plan,
-						 .text = o->text,
-						 .bytes = o->bytes,
-						 .record = o->record,
-						 .records = o->records,
-						 .below = o->below };
-	struct index_orphans more;
-	int err = index_orphans_find(&args, &more);
-
-	if (!err && more.n)
-		err = append(o, &more);
-	if (!err)
-		err =
-		    folder_data_reopen(o->f, o->record, o->records, more.torn);
-	index_orphans_clear(&more);
-	return err;
-}
-
-static int
-reopen_index(struct reopening *o)
-{
-	struct folder *f = o->f;
-	int err = look_at(o->record, o->records);
-
-	if (!err)
-		err = cut_tail(&f->index, o->records * INDEX_BYTES);
-	return err ? err : take_orphans(o);
-}
-
-static int
-check_head(const char *text, size_t bytes, const json_t *head)
-{
-	json_t *there = json_loadb(text, bytes, JSON_DISABLE_EOF_CHECK, NULL);
-	int err = there && json_equal(there, head) ? 0 : -EEXIST;
-
-	json_decref(there);
-	return err;
-}
-
-/* Returns the offset behind the last whole line; 0 if there is none. */
-static uint64_t
-whole_lines(const char *text, size_t bytes)
-{
-	const char *end = bytes ? memrchr(text, '\n', bytes) : NULL;
-
-	return end ? (uint64_t)(end - text) + 1 : 0;
-}
-
-static int
-reopen_meta(struct reopening *o)
+reopen_files(struct reopening *o)
 {
 	struct folder *f = o->f;
 	char file[LAYOUT_FILE];
-	struct stat st;
-	ssize_t got;
 	int err = open_tail(f, &f->meta, layout_meta(file, f->plan.name));
 
-	if (err)
-		return err;
-	if (fstat(f->meta.fd, &st) < 0)
-		return -errno;
-	if ((uint64_t)st.st_size > meta_most(o->record, o->records))
-		return -EFBIG;
-	o->text = malloc((size_t)st.st_size + 1);
-	if (!o->text)
-		return -ENOMEM;
-	got = read_whole(f->meta.fd, o->text, (size_t)st.st_size, 0);
-	if (got < 0)
-		return (int)got;
-	o->bytes = whole_lines(o->text, (size_t)got);
-	err = check_head(o->text, (size_t)got, o->head);
-	return err ? err : cut_tail(&f->meta, o->bytes);
+	if (!err)
+		err = leftovers_read(&o->left, f->dir, &f->plan, o->record,
+				     o->records);
+	if (!err && !leftovers_head_is(&o->left, o->head))
+		err = -EEXIST;
+	if (!err)
+		err = look_at(o->record, o->records);
+	if (!err)
+		err = cut_tail(&f->meta, o->left.bytes);
+	if (!err)
+		err = cut_tail(&f->index, o->records * INDEX_BYTES);
+	return err ? err : adopt(o);
 }
 
 static int
@@ -321,9 +260,7 @@ reopen(struct reopening *o, const struct disk *disk)
 	if (!err)
 		err = index_read(f->index.fd, &o->record, &o->records, &torn);
 	if (!err)
-		err = reopen_meta(o);
-	if (!err)
-		err = reopen_index(o);
+		err = reopen_files(o);
 	if (!err)
 		folder_data_note(f, f->end);
 	return err;
@@ -339,7 +276,7 @@ folder_resume(struct folder **folder, const struct disk *disk, const char *name,
 	if (err)
 		return err;
 	err = reopen(&o, disk);
-	free(o.text);
+	leftovers_clear(&o.left);
 	if (!err && below) {
 		o.f->found = o.record;
 		o.f->found_n = o.records;

@@ -338,17 +338,28 @@ recover_folders(struct recovery *r)
 }
 
 static int
+add_record(struct recovery *r, unsigned disk, const struct index_record *record)
+{
+	int err = recover_add(r, disk, record);
+
+	return err ? err : recover_know(r, record);
+}
+
+static int
 rebuild(struct recovery *r, struct orphan *o)
 {
-	struct index_record record;
+	struct index_record record, gap;
 	int err = recover_chunk(r, o, &record);
 
 	if (err)
 		return err < 0 ? err : 0;
 	recover_add_sum(r, o, &record);
-	err = recover_add(r, o->disk, &record);
+	if (!(record.flags & INDEX_RECOVERED) && o->left.gap) {
+		gap = index_gap(&record, o->left.gap);
+		err = add_record(r, o->disk, &gap);
+	}
 	if (!err)
-		err = recover_know(r, &record);
+		err = add_record(r, o->disk, &record);
 	if (err)
 		return err;
 	o->taken = true;
@@ -362,6 +373,16 @@ rebuild(struct recovery *r, struct orphan *o)
 	return 0;
 }
 
+/* True if the place of a block is unknown to readers, because that of the one
+ * before it in a shared file is. */
+static bool
+is_stuck(const struct recovery *r, size_t i)
+{
+	return layout_plan_shared(&r->rec->plan) && i &&
+	       r->orphan[i - 1].disk == r->orphan[i].disk &&
+	       !r->orphan[i - 1].taken;
+}
+
 static int
 rebuild_all(struct recovery *r)
 {
@@ -372,7 +393,8 @@ rebuild_all(struct recovery *r)
 	for (size_t i = 0; i < r->orphans; i++)
 		all += r->orphan[i].bytes;
 	for (size_t i = 0; i < r->orphans && !err; i++) {
-		err = rebuild(r, &r->orphan[i]);
+		if (!is_stuck(r, i))
+			err = rebuild(r, &r->orphan[i]);
 		done += r->orphan[i].bytes;
 		if (args->progress)
 			args->progress(args->arg, done, all);
@@ -607,8 +629,6 @@ run(struct recovery *r)
 		err = recording_refresh(r->rec);
 	r->subs = r->rec->facts.subs;
 	if (!err)
-		err = recover_notes(r);
-	if (!err)
 		err = recover_find(r);
 	if (r->args->look)
 		r->report->rebuilt = (unsigned)r->orphans;
@@ -668,6 +688,9 @@ out:
 		explain_refused(&r, fault, err);
 	unlock_all(&r);
 	recover_sums_clear(&r);
+	for (unsigned i = 0; r.left && i < disks->n; i++)
+		leftovers_clear(&r.left[i]);
+	free(r.left);
 	free(r.orphan);
 	free(r.known);
 	free(r.note);

@@ -10,8 +10,8 @@
 /*
  * Recover repairs a recording after a crash, until it reads as `complete`, and
  * says what it did.  It cuts torn index tails; gives chunks that no index names
- * a record made from their own frames; cuts the torn last packet of a chunk;
- * and ends the indexes.  If two disks have a chunk of the same number, the
+ * the record that was noted when they were written, or one made from their own
+ * frames; cuts the torn last packet of a chunk; and ends the indexes.  If two disks have a chunk of the same number, the
  * better one stays and the other is renamed.
  *
  * A recording that is being written is refused (-EBUSY).  A second run changes
@@ -21,7 +21,8 @@
 struct recover_report {
 	unsigned indexed;  /* chunks that an index already named */
 	unsigned rebuilt;  /* chunks that got their record back */
-	unsigned empty;	   /* chunks without one whole packet: removed */
+	unsigned empty;	   /* chunks without one whole packet: removed, or
+			      renamed if they have data */
 	unsigned unplaced; /* chunks of unknown substream: left alone */
 	unsigned lost;	   /* named by an index, but missing */
 	unsigned aside;	   /* second chunks of a number: renamed */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes the record of a chunk that no index names: where it belongs, and what
- * it holds.  A chunk without a record is nothing but slots, so its record is
- * made from their contents.
+ * it holds.  If its line says that it was written, and it is what was written,
+ * the line has the record.  Else it is nothing but slots, and the record is made
+ * from their contents.
  *
  * present   The writer fills every slot before writing, so a slot is missing
  *           if it is fill (its data is the pattern throughout), or if it was
@@ -50,22 +51,12 @@
  *           blocks.  A gap that is not in an index yet is missed, but the
  *           times in the frames are right all the same.
  *
- * Notes are lines of the metadata, {"chunk":12,"sub":3,...}.  Only recovery
- * needs them, so readers do not parse them.
+ * Notes are lines of the metadata (leftovers.h).  Only recovery needs them, so
+ * readers do not parse them.
  */
 
-uint64_t
-recover_number(const json_t *line, const char *key)
-{
-	const json_t *value = json_object_get(line, key);
-
-	if (json_is_string(value))
-		return strtoull(json_string_value(value), NULL, 10);
-	return (uint64_t)json_integer_value(value);
-}
-
-static int
-add_note(struct recovery *r, const json_t *line)
+int
+recover_remember(struct recovery *r, const struct index_record *record)
 {
 	struct index_record *grown = r->note;
 
@@ -75,47 +66,10 @@ add_note(struct recovery *r, const json_t *line)
 	if (!grown)
 		return -ENOMEM;
 	r->note = grown;
-	r->note[r->notes++] = (struct index_record){
-		.number = recover_number(line, "chunk"),
-		.first = recover_number(line, "first"),
-		.bytes = recover_number(line, "bytes"),
-		.run = (uint32_t)recover_number(line, "run"),
-		.present = (uint32_t)recover_number(line, "present"),
-		.missing = (uint32_t)recover_number(line, "missing"),
-		.sub = (uint16_t)recover_number(line, "sub"),
-		.kind = INDEX_BLOCK,
-	};
-	if (r->note[r->notes - 1].sub >= r->subs)
-		r->subs = r->note[r->notes - 1].sub + 1u;
+	grown[r->notes++] = *record;
+	if (record->sub >= r->subs)
+		r->subs = record->sub + 1u;
 	return 0;
-}
-
-static int
-read_notes(struct recovery *r, unsigned disk)
-{
-	char file[LAYOUT_FILE], *text = NULL;
-	size_t room = 0;
-	int fd, err = 0;
-	ssize_t length;
-	FILE *from;
-
-	fd = recover_open(r, disk, layout_meta(file, r->rec->name), O_RDONLY);
-	from = fd < 0 ? NULL : fdopen(fd, "r");
-	if (!from)
-		return 0;
-	while (!err && (length = getline(&text, &room, from)) > 0) {
-		json_t *line;
-
-		if (strncmp(text, "{\"chunk\":", 9) != 0)
-			continue;
-		line = json_loadb(text, (size_t)length, 0, NULL);
-		if (line)
-			err = add_note(r, line);
-		json_decref(line);
-	}
-	free(text);
-	fclose(from);
-	return err;
 }
 
 static int
@@ -126,34 +80,11 @@ by_number(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-int
-recover_notes(struct recovery *r)
+void
+recover_sort_notes(struct recovery *r)
 {
-	int err = 0;
-
-	for (unsigned i = 0; i < r->disks->n && !err; i++) {
-		if (r->index[i] >= 0)
-			err = read_notes(r, i);
-	}
 	if (r->notes)
 		qsort(r->note, r->notes, sizeof *r->note, by_number);
-	return err;
-}
-
-int
-recover_remember(struct recovery *r, const struct index_record *record)
-{
-	struct index_record *grown =
-	    realloc(r->note, (r->notes + 1) * sizeof *grown);
-
-	if (!grown)
-		return -ENOMEM;
-	r->note = grown;
-	r->note[r->notes++] = *record;
-	if (record->sub >= r->subs)
-		r->subs = record->sub + 1u;
-	qsort(r->note, r->notes, sizeof *r->note, by_number);
-	return 0;
 }
 
 const struct index_record *
@@ -437,16 +368,8 @@ note_holes(const struct slots_scan *l, const struct orphan *o)
 /* Cuts a chunk to the length in its record, durably. */
 static int
 cut_chunk(struct recovery *r, const struct orphan *o, int fd,
-	  struct index_record *record)
+	  const struct index_record *record)
 {
-	struct stat st;
-	int64_t mtime;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	mtime = (int64_t)st.st_mtim.tv_sec * NS_SECOND + st.st_mtim.tv_nsec;
-	if (!(record->flags & INDEX_DATA_TIME))
-		record->first_ns = record->last_ns = mtime;
 	/*
 	 * Truncate even to the same length: that frees space reserved behind.
 	 */
@@ -461,20 +384,34 @@ cut_chunk(struct recovery *r, const struct orphan *o, int fd,
 	return 0;
 }
 
-/* Removes a chunk without a packet.  Returns 1 or -errno. */
+/* Removes a chunk without a packet, or renames it if it has any data: nobody
+ * knows what they are.  Returns 1 or -errno. */
 static int
-remove_chunk(struct recovery *r, const struct orphan *o)
+remove_chunk(struct recovery *r, const struct orphan *o, int fd)
 {
 	char file[LAYOUT_FILE];
+	int err = 0;
 
-	if (!r->dry && !layout_plan_shared(&r->rec->plan) &&
-	    unlinkat(r->rec->part[o->disk].dir,
-		     layout_chunk(file, r->rec->name, o->number), 0) < 0)
-		return -errno;
 	r->report->empty++;
-	recover_say(r, "chunk %" PRIu64 " on %s had no packet, and is removed",
-		    o->number, r->disks->disk[o->disk].path);
-	return 1;
+	if (layout_plan_shared(&r->rec->plan)) {
+		recover_say(r, "chunk %" PRIu64 " on %s had no packet",
+			    o->number, r->disks->disk[o->disk].path);
+	} else if (recover_has_data(fd, 0)) {
+		err = recover_rename(r, o->disk, o->number, file);
+		recover_say(r,
+			    "chunk %" PRIu64 " on %s has no whole packet, and "
+			    "is renamed to %s",
+			    o->number, r->disks->disk[o->disk].path, file);
+	} else {
+		layout_chunk(file, r->rec->name, o->number);
+		if (!r->dry && unlinkat(r->rec->part[o->disk].dir, file, 0) < 0)
+			err = -errno;
+		recover_say(r,
+			    "chunk %" PRIu64 " on %s had no packet, and is "
+			    "removed",
+			    o->number, r->disks->disk[o->disk].path);
+	}
+	return err ? err : 1;
 }
 
 static int
@@ -483,7 +420,7 @@ make_record(struct slots_scan *l, const struct orphan *o,
 {
 	int err;
 
-	l->used = o->whole ? l->slots : whole_frames(l);
+	l->used = o->left.full ? l->slots : whole_frames(l);
 	record->bytes = (uint64_t)l->used * l->r->rec->shape.payload;
 	record->present = l->present_n;
 	record->missing = l->used - l->present_n;
@@ -502,7 +439,7 @@ slots_record(struct recovery *r, const struct orphan *o, int fd,
 	     struct index_record *record)
 {
 	uint32_t payload = r->rec->shape.payload;
-	struct slots_scan l = { .r = r, .fd = fd, .at = o->at };
+	struct slots_scan l = { .r = r, .fd = fd, .at = o->left.at };
 	int err = -ENOMEM;
 
 	if (o->bytes / payload > UINT32_MAX)
@@ -513,10 +450,10 @@ slots_record(struct recovery *r, const struct orphan *o, int fd,
 	if (!l.present || !l.payload)
 		goto out;
 	err = look_through(&l);
-	if (!err && (l.used || o->whole))
+	if (!err && (l.used || o->left.full))
 		err = make_record(&l, o, record);
 	else if (!err)
-		err = remove_chunk(r, o);
+		err = remove_chunk(r, o, fd);
 out:
 	free(l.present);
 	free(l.payload);
@@ -554,7 +491,7 @@ row_record(struct recovery *r, const struct orphan *o, int fd,
 	if (err)
 		return err;
 	if (!row.packets)
-		return remove_chunk(r, o);
+		return remove_chunk(r, o, fd);
 	record->first = row.first;
 	record->bytes = row.bytes;
 	record->present = (uint32_t)row.packets;
@@ -712,7 +649,7 @@ cube_record(struct recovery *r, const struct orphan *o, int fd,
 	if (!err && l.used)
 		err = cube_make_record(r, o, &l, record);
 	else if (!err)
-		err = remove_chunk(r, o);
+		err = remove_chunk(r, o, fd);
 	json_decref(l.holes);
 	free(l.slot);
 	free(l.written);
@@ -737,17 +674,28 @@ int
 recover_chunk(struct recovery *r, const struct orphan *o,
 	      struct index_record *record)
 {
+	bool written = recover_is_written(r, o);
+	struct stat st;
 	int fd, err;
 
-	*record = (struct index_record){ .number = o->number,
-					 .kind = INDEX_BLOCK,
-					 .flags = INDEX_RECOVERED };
-	if (!find_place(r, record))
+	*record = written ? o->left.record
+			  : (struct index_record){ .number = o->number,
+						   .kind = INDEX_BLOCK,
+						   .flags = INDEX_RECOVERED };
+	if (!written && !find_place(r, record))
 		return leave(r, o);
 	fd = recover_chunk_open(r, o->disk, o->number,
 				r->dry ? O_RDONLY : O_RDWR);
 	if (fd < 0)
 		return fd;
+	if (written) {
+		err = cut_chunk(r, o, fd, record);
+		close(fd);
+		return err;
+	}
+	if (!fstat(fd, &st)) /* unless packets say more */
+		record->first_ns = record->last_ns =
+		    (int64_t)st.st_mtim.tv_sec * NS_SECOND + st.st_mtim.tv_nsec;
 	ease_file(fd);
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	switch (r->rec->shape.store) {

@@ -4,7 +4,6 @@
  * record of each index and of the checksums, leaves one chunk of each number,
  * counts the chunks that indexes name, and lists those that they do not name.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -127,6 +126,18 @@ noted_sum(const struct recovery *r, unsigned disk, uint64_t number,
 	return s;
 }
 
+bool
+recover_is_written(const struct recovery *r, const struct orphan *o)
+{
+	const struct index_record *record = &o->left.record;
+	const struct chunk_sum sum = { .at = o->left.at,
+				       .bytes = record->bytes,
+				       .crc = record->crc };
+
+	return o->left.whole && (!(record->flags & INDEX_SUMMED) ||
+				 has_sum(r, o->disk, o->number, &sum));
+}
+
 /* Computes the checksums of a chunk as it is now. */
 static int
 sums_take(const struct recovery *r, const struct orphan *o, struct block *b)
@@ -141,7 +152,7 @@ sums_take(const struct recovery *r, const struct orphan *o, struct block *b)
 	for (uint32_t i = 0; !err && left; i++) {
 		size_t part = left < b->quantum ? left : b->quantum;
 		ssize_t got = read_whole(fd, data, part,
-					 o->at + (uint64_t)i * b->quantum);
+					 o->left.at + (uint64_t)i * b->quantum);
 
 		if (got != (ssize_t)part) {
 			err = got < 0 ? (int)got : -EIO;
@@ -170,7 +181,7 @@ sums_put(struct recovery *r, unsigned disk, const struct block *b)
 		return -ENOMEM;
 	sums_pack(raw, b);
 	fd = recover_open(r, disk, layout_sums(file, r->rec->name),
-			  O_WRONLY | O_APPEND);
+			  O_WRONLY | O_APPEND | O_CREAT);
 	if (fd < 0)
 		err = fd;
 	else if (write(fd, raw, bytes) != (ssize_t)bytes || fdatasync(fd) < 0)
@@ -181,8 +192,9 @@ sums_put(struct recovery *r, unsigned disk, const struct block *b)
 	return err;
 }
 
-/* Takes new checksums of a chunk that lost data in a power cut.  The lost part
- * is on record as missing; the new checksums replace the old ones. */
+/* Takes new checksums of a chunk that lost data in a power cut, or its
+ * checksums.  A lost part is on record as missing; the new checksums replace the
+ * old ones. */
 static int
 resum(struct recovery *r, const struct orphan *o, struct index_record *record)
 {
@@ -213,10 +225,20 @@ recover_add_sum(struct recovery *r, const struct orphan *o,
 		struct index_record *record)
 {
 	struct chunk_sum sum;
+	bool noted = noted_sum(r, o->disk, o->number, &sum);
 
-	if (!noted_sum(r, o->disk, o->number, &sum))
+	/* The record has the checksum of data that are right; those of its
+	 * pieces may be gone. */
+	if (!(record->flags & INDEX_RECOVERED)) {
+		if (record->flags & INDEX_SUMMED && !r->dry &&
+		    !(noted && sum.crc == record->crc &&
+		      sum.bytes == record->bytes))
+			resum(r, o, record);
 		return;
-	sum.at = o->at;
+	}
+	if (!noted)
+		return;
+	sum.at = o->left.at;
 	if (sum.bytes == record->bytes &&
 	    has_sum(r, o->disk, o->number, &sum)) {
 		record->crc = sum.crc;
@@ -384,9 +406,9 @@ choose(const struct recovery *r, struct twin *t, size_t n)
 }
 
 int
-recover_aside(struct recovery *r, unsigned disk, uint64_t number, unsigned kept)
+recover_rename(struct recovery *r, unsigned disk, uint64_t number, char *aside)
 {
-	char file[LAYOUT_FILE], aside[LAYOUT_FILE];
+	char file[LAYOUT_FILE];
 	int dir = r->rec->part[disk].dir;
 	unsigned tries = 0;
 
@@ -397,6 +419,17 @@ recover_aside(struct recovery *r, unsigned disk, uint64_t number, unsigned kept)
 		 tries < LAYOUT_ASIDES);
 	if (!r->dry && (renameat(dir, file, dir, aside) < 0 || fsync(dir) < 0))
 		return -errno;
+	return 0;
+}
+
+int
+recover_aside(struct recovery *r, unsigned disk, uint64_t number, unsigned kept)
+{
+	char aside[LAYOUT_FILE];
+	int err = recover_rename(r, disk, number, aside);
+
+	if (err)
+		return err;
 	r->report->aside++;
 	recover_say(r,
 		    "chunk %" PRIu64 " on %s is renamed to %s: %s has a "
@@ -451,6 +484,7 @@ let_go(struct recovery *r, const struct twin *t, const struct twin *best)
 	}
 	if (!err && !best->record)
 		err = recover_remember(r, t->record);
+	recover_sort_notes(r);
 	if (err || !forget_record(part, t->number))
 		return err;
 	return recover_rewrite(r, t->disk);
@@ -610,16 +644,19 @@ is_gap(const struct recovery *r, uint64_t number)
 }
 
 static int
-add_orphan(struct recovery *r, unsigned disk, uint64_t number)
+add_orphan(struct recovery *r, unsigned disk, const struct leftover *left)
 {
+	bool shared = layout_plan_shared(&r->rec->plan);
+	uint64_t number = left->record.number;
 	const struct recording_block b = { .record.number = number,
 					   .disk = (int)disk };
-	int64_t bytes = recording_chunk_bytes(r->rec, &b);
+	int64_t bytes =
+	    shared ? (int64_t)left->bytes : recording_chunk_bytes(r->rec, &b);
 	struct orphan *grown;
 
 	if (bytes < 0)
 		return (int)bytes;
-	if (is_gap(r, number)) {
+	if (!shared && is_gap(r, number)) {
 		recover_say(r,
 			    "chunk %" PRIu64 " on %s stays as it is: an index "
 			    "says that no packet arrived under this number",
@@ -632,42 +669,31 @@ add_orphan(struct recovery *r, unsigned disk, uint64_t number)
 	r->orphan = grown;
 	r->orphan[r->orphans++] = (struct orphan){ .number = number,
 						   .disk = disk,
+						   .left = *left,
 						   .bytes = (uint64_t)bytes };
 	return 0;
 }
 
-static int
-find_chunks(struct recovery *r, unsigned disk)
-{
-	const struct recording_part *part = &r->rec->part[disk];
-	struct dirent *entry;
-	uint64_t number;
-	int fd, err = 0;
-	DIR *dir;
-
-	fd = recover_open(r, disk, ".", O_RDONLY | O_DIRECTORY);
-	if (fd < 0)
-		return fd;
-	dir = fdopendir(fd);
-	if (!dir) {
-		close(fd);
-		return -ENOMEM;
-	}
-	while (!err && (entry = readdir(dir))) {
-		if (layout_chunk_number(entry->d_name, r->rec->name, &number) &&
-		    !find_record(part, number))
-			err = add_orphan(r, disk, number);
-	}
-	closedir(dir);
-	return err;
-}
-
+/* Takes the blocks that a disk's index does not name, and what lines say of
+ * them, also of those that are not there. */
 static int
 find_orphans(struct recovery *r, unsigned disk)
 {
-	if (layout_plan_shared(&r->rec->plan))
-		return recover_data_find(r, disk);
-	return find_chunks(r, disk);
+	const struct recording_part *part = &r->rec->part[disk];
+	struct leftovers *l = &r->left[disk];
+	int err = leftovers_read(l, part->dir, &r->rec->plan, part->record,
+				 part->records);
+
+	if (err && *l->file)
+		snprintf(r->refused, RECOVER_PATH, "%s/%s/%s",
+			 r->disks->disk[disk].path, r->rec->name, l->file);
+	for (size_t i = 0; i < l->n && !err; i++) {
+		if (l->block[i].noted)
+			err = recover_remember(r, &l->block[i].record);
+		if (!err && l->block[i].there)
+			err = add_orphan(r, disk, &l->block[i]);
+	}
+	return err;
 }
 
 static int
@@ -683,6 +709,9 @@ recover_find(struct recovery *r)
 {
 	int err = 0;
 
+	r->left = calloc(r->disks->n + 1, sizeof *r->left);
+	if (!r->left)
+		return -ENOMEM;
 	for (unsigned i = 0; i < r->disks->n && !err; i++) {
 		if (r->index[i] < 0)
 			continue;
@@ -692,6 +721,7 @@ recover_find(struct recovery *r)
 		if (r->index[i] >= 0)
 			err = find_orphans(r, i);
 	}
+	recover_sort_notes(r);
 	if (err || r->args->look)
 		return err;
 	err = read_sums(r);

@@ -3,6 +3,7 @@
 #define SPATE_STORE_FINISH_RECOVER_PRIV_H
 
 #include "store/recording/recording_priv.h"
+#include "store/finish/leftovers.h"
 #include "store/finish/recover.h"
 #include "store/record/sums.h"
 
@@ -12,7 +13,7 @@
  *   recover.c          the order of it all; lines of metadata, records, ends
  *   recover_find.c     what is there: records, chunks without one, twins
  *   recover_chunk.c    makes the record of a chunk from its contents
- *   recover_data.c     the file that all blocks of a disk share
+ *   recover_data.c     the end of a file that all blocks of a disk share
  *   recover_foreign.c  recordings of other programs
  */
 
@@ -20,14 +21,10 @@
 struct orphan {
 	uint64_t number;
 	unsigned disk;
-	uint64_t bytes;
-	/* Members for a file that blocks share: */
-	uint64_t at;	/* offset of its data; 0 in a file of its own */
-	uint64_t start; /* offset of its header, or of its data if it has
-			   none */
-	bool whole;	/* true: the whole block was written, even if as fill */
-	bool taken;	/* true: the chunk got a record, */
-	uint64_t kept;	/* with this many bytes */
+	struct leftover left; /* what lines say of it, and where it is */
+	uint64_t bytes;	      /* bytes of its data in its file */
+	bool taken;	      /* true: the chunk got a record, */
+	uint64_t kept;	      /* with this many bytes */
 };
 
 /* A recording under recovery.  Its indexes are locked by this process. */
@@ -38,7 +35,8 @@ struct recovery {
 	struct recover_report *report;
 	const struct recover_args *args;
 	bool dry;
-	int *index; /* locked; one per disk, -1: no folder */
+	int *index;		/* locked; one per disk, -1: no folder */
+	struct leftovers *left; /* one per disk */
 	struct orphan *orphan;
 	size_t orphans;
 	/* All known records: first those of the indexes, disk by disk, then
@@ -46,8 +44,8 @@ struct recovery {
 	struct index_record *known;
 	size_t knowns;
 	unsigned subs; /* at least as many as records name */
-	/* Writer's notes of chunks that it began ({"chunk":..} lines), sorted
-	 * by number; without times. */
+	/* Writer's notes of chunks that are in no index, sorted by number;
+	 * without times, unless they were written. */
 	struct index_record *note;
 	size_t notes;
 	struct sums_list *sums; /* one per disk; empty unless all chunks are
@@ -79,6 +77,10 @@ int recover_rewrite(struct recovery *r, unsigned disk);
  * Returns 0 or -errno. */
 int recover_folders(struct recovery *r);
 
+/* Renames a chunk to a name that readers ignore; writes that to `aside`
+ * (LAYOUT_FILE bytes).  Returns 0 or -errno. */
+int recover_rename(struct recovery *r, unsigned disk, uint64_t number,
+		   char *aside);
 /* Renames a chunk, because disk `kept` has a better one of its number. */
 int recover_aside(struct recovery *r, unsigned disk, uint64_t number,
 		  unsigned kept);
@@ -96,34 +98,36 @@ int recover_know(struct recovery *r, const struct index_record *record);
 int recover_find(struct recovery *r);
 
 void recover_sums_clear(struct recovery *r);
-/* Sets the checksum of a rebuilt record, if the chunk still has it.  If part of
- * the chunk is missing, takes new checksums. */
+/* True if a file has anything but zeros from this offset on. */
+bool recover_has_data(int fd, uint64_t from);
+
+/* Sets the checksum of a record made from packets, if the chunk still has it.
+ * If part of the chunk is missing, or of its checksums, takes new ones. */
 void recover_add_sum(struct recovery *r, const struct orphan *o,
 		     struct index_record *record);
 
-/* Finds blocks that no index names in the file that all blocks of a disk share,
- * and cuts it behind the last indexed block. */
-int recover_data_find(struct recovery *r, unsigned disk);
+/* Cuts the file that all blocks of a disk share behind the last one that an
+ * index names, or that got its record. */
 int recover_data_end(struct recovery *r, unsigned disk);
 
 /* Opens the file that holds a block.  Returns the descriptor or -errno. */
 int recover_chunk_open(const struct recovery *r, unsigned disk, uint64_t number,
 		       int flags);
-/* Returns a number from a line of metadata, written as a number or as text. */
-uint64_t recover_number(const json_t *line, const char *key);
-/* Reads the writer's notes of chunks.  Returns 0 or -ENOMEM. */
-int recover_notes(struct recovery *r);
-/* Keeps a record that is dropped from its index as a note: it tells where the
- * chunk of the same number belongs.  Returns 0 or -ENOMEM. */
+/* Adds a note: it tells where the chunk of its number belongs.  They are sorted
+ * before recover_noted() is called.  Returns 0 or -ENOMEM. */
 int recover_remember(struct recovery *r, const struct index_record *record);
+void recover_sort_notes(struct recovery *r);
 const struct index_record *recover_noted(const struct recovery *r,
 					 uint64_t number);
 
+/* True if the chunk is what its line says: whole, and with its checksum. */
+bool recover_is_written(const struct recovery *r, const struct orphan *o);
+
 /*
- * Makes a chunk's record from its own packets, and cuts off a torn end.  The
- * chunk and the line with its holes are durable then.  Returns 0; 1 if the
- * chunk had no packet and was removed, or if its substream is unknown; or
- * -errno.
+ * Makes a chunk's record: from its line if recover_is_written(), else from its
+ * own packets, with a torn end cut off.  The chunk and the line with its holes
+ * are durable then.  Returns 0; 1 if the chunk had no packet and was removed or
+ * put aside, or if its substream is unknown; or -errno.
  */
 int recover_chunk(struct recovery *r, const struct orphan *o,
 		  struct index_record *record);

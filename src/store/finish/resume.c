@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds what is there to resume from every disk's index and metadata, and from
- * the names of its chunks: a chunk that was being written has a number but no
- * record.  For 10 000 chunks that is two megabytes to read.  Blocks that the
+ * Finds what is there to resume from every disk's index and leftovers: a chunk
+ * that was being written has a number but no record.  For 10 000 chunks that is two megabytes to read.  Blocks that the
  * writers will adopt are found here too, so that totals count them from the
  * beginning.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "store/disk/file.h"
-#include "store/record/meta.h"
 #include "store/recording/recording_priv.h"
-#include "store/finish/index_orphans.h"
+#include "store/finish/leftovers.h"
 #include "store/finish/resume.h"
 
 /* ---- does the stream fit? ------------------------------------------------ */
@@ -145,76 +140,6 @@ is_protected(const struct recording *rec, const struct recording_part *part)
 
 /* ---- one disk ------------------------------------------------------------ */
 
-/* A disk's folder as it is read. */
-struct part_look {
-	struct resume *r;
-	struct recording_part *part;
-	char *text; /* the metadata */
-	size_t bytes;
-	bool chunks; /* has at least one chunk file */
-};
-
-static void
-see_time(struct resume *r, const struct stat *st)
-{
-	int64_t ns =
-	    (int64_t)st->st_mtim.tv_sec * NS_SECOND + st->st_mtim.tv_nsec;
-
-	if (ns > r->stopped_ns)
-		r->stopped_ns = ns;
-}
-
-static int
-read_meta(struct part_look *l)
-{
-	char file[LAYOUT_FILE];
-	struct stat st;
-	ssize_t got;
-	int fd, err = 0;
-
-	fd = disk_open_at(l->part->dir, layout_meta(file, l->r->rec->name),
-			  O_RDONLY, DISK_NO_LINKS);
-	if (fd < 0)
-		return fd == -ENOENT ? 0 : fd;
-	if (fstat(fd, &st) < 0)
-		err = -errno;
-	else if ((uint64_t)st.st_size >
-		 meta_most(l->part->record, l->part->records))
-		err = -EFBIG;
-	l->text = err ? NULL : malloc((size_t)st.st_size + 1);
-	if (!err && !l->text)
-		err = -ENOMEM;
-	if (!err) {
-		see_time(l->r, &st);
-		got = read_whole(fd, l->text, (size_t)st.st_size, 0);
-		l->bytes = got > 0 ? (size_t)got : 0;
-		err = got < 0 ? (int)got : 0;
-	}
-	close(fd);
-	return err;
-}
-
-/*
- * Checks that this disk has the same recording as the others.  A folder without
- * an index may have been interrupted before its first line was written:
- * accepted.
- */
-static int
-check_head(const struct part_look *l)
-{
-	json_t *head;
-	int err = 0;
-
-	if (!l->part->indexed)
-		return 0;
-	head = json_loadb(l->text ? l->text : "", l->bytes,
-			  JSON_DISABLE_EOF_CHECK, NULL);
-	if (!head || !json_equal(head, l->r->rec->head))
-		err = -EBADMSG;
-	json_decref(head);
-	return err;
-}
-
 static void
 see_number(struct resume *r, uint64_t next)
 {
@@ -222,85 +147,45 @@ see_number(struct resume *r, uint64_t next)
 		r->seen = next;
 }
 
-/* Reads the numbers of all chunks, with or without a record. */
-static int
-read_names(struct part_look *l)
+/*
+ * True if this disk has the same recording as the others.  A folder without an
+ * index may have been interrupted before its first line was written: it counts
+ * as the same, unless it has chunks.
+ */
+static bool
+is_same(const struct resume *r, const struct recording_part *part,
+	const struct leftovers *l)
 {
-	int fd = disk_open_at(l->part->dir, ".", O_RDONLY | O_DIRECTORY,
-			      DISK_NO_LINKS);
-	const char *name = l->r->rec->name;
-	const struct dirent *e;
-	uint64_t number;
-	DIR *dir;
-
-	dir = fd < 0 ? NULL : fdopendir(fd);
-	if (!dir) {
-		if (fd < 0)
-			return fd;
-		close(fd);
-		return -ENOMEM;
-	}
-	while ((e = readdir(dir))) {
-		if (!layout_chunk_number(e->d_name, name, &number))
-			continue;
-		l->chunks = true;
-		see_number(l->r, number + 1);
-	}
-	closedir(dir);
-	return 0;
+	return part->indexed ? leftovers_head_is(l, r->rec->head) : !l->chunks;
 }
 
-static int
-take_adopted(struct part_look *l)
-{
-	struct recording_part *part = l->part;
-	const struct index_orphans_args args = { .dir = part->dir,
-						 .plan = &l->r->rec->plan,
-						 .text = l->text,
-						 .bytes = l->bytes,
-						 .record = part->record,
-						 .records = part->records,
-						 .below = LAYOUT_CHUNKS };
-	struct index_record *grown;
-	struct index_orphans more;
-	int err = index_orphans_find(&args, &more);
-
-	if (err)
-		return err;
-	see_number(l->r, more.next);
-	grown =
-	    realloc(part->record, (part->records + more.n + 1) * sizeof *grown);
-	if (grown) {
-		part->record = grown;
-		memcpy(grown + part->records, more.record,
-		       more.n * sizeof *grown);
-		part->records += more.n;
-	}
-	index_orphans_clear(&more);
-	return grown ? 0 : -ENOMEM;
-}
-
+/* Takes the records of a disk's whole blocks, as folder_resume() will. */
 static int
 look_part(struct resume *r, unsigned disk, struct fault *fault)
 {
-	struct part_look l = { .r = r, .part = &r->rec->part[disk] };
+	struct recording_part *part = &r->rec->part[disk];
 	const char *path = r->rec->disks->disk[disk].path;
-	int err = read_meta(&l);
+	struct leftovers l;
+	uint64_t stop;
+	int err = leftovers_read(&l, part->dir, &r->rec->plan, part->record,
+				 part->records);
 
-	if (!err)
-		err = read_names(&l);
-	if (!err && is_protected(r->rec, l.part)) {
+	see_number(r, l.next);
+	if (l.noted_ns > r->stopped_ns)
+		r->stopped_ns = l.noted_ns;
+	if (!err && is_protected(r->rec, part)) {
 		err = refuse(fault, -EPERM, r->rec->name, "it is protected");
-	} else if (!err && (check_head(&l) || (l.chunks && !l.part->indexed))) {
+	} else if (!err && !is_same(r, part, &l)) {
 		err = refuse(fault, -EBADMSG, r->rec->name, "");
 		fault_why(fault,
 			  "what is on %s is another recording of that name, "
 			  "or damaged",
 			  path);
 	} else if (!err) {
-		err = take_adopted(&l);
+		err = leftovers_adopt(&l, LAYOUT_CHUNKS, &part->record,
+				      &part->records, &stop);
 	}
-	free(l.text);
+	leftovers_clear(&l);
 	if (err && !fault->code) {
 		fault_set(fault, err, "io", "cannot go on with %.80s",
 			  r->rec->name);

@@ -19,7 +19,7 @@
  *                  reads no data, however much there is
  *   resume_fits    would the stream record the same?
  *   folder_resume  each disk's writer opens its folder again, and gives whole
- *                  blocks the records that they lack (index_orphans.h)
+ *                  blocks the records that they lack (leftovers.h)
  *   resume_line    made once, and appended to the metadata of each disk
  *
  * A disk that was there before and is missing now may hold numbers that no
@@ -71,7 +71,7 @@ json_t *resume_line(const struct resume *resume, json_t *disks);
  * is another recording of the same name.
  *
  * Blocks with numbers below `below` that are whole but not in the index get
- * their records (index_orphans.h).  Other blocks that no index record names
+ * their records (leftovers.h).  Other blocks that no index record names
  * stay if they have a file of their own; from a shared file they are moved to a
  * file aside.
  *

@@ -249,6 +249,41 @@ meta_read_written(const json_t *line, struct index_record *r, uint32_t *gap)
 	return 0;
 }
 
+static uint64_t
+text_number(const json_t *line, const char *key)
+{
+	const char *text = json_string_value(json_object_get(line, key));
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+int
+meta_read_chunk(const json_t *line, struct index_record *r)
+{
+	uint64_t run, present, missing, sub;
+
+	*r = (struct index_record){ .kind = INDEX_BLOCK,
+				    .first = text_number(line, "first") };
+	if (!read_number(line, "chunk", LAYOUT_CHUNKS, &r->number) ||
+	    !read_number(line, "bytes", INT64_MAX, &r->bytes) ||
+	    !read_number(line, "run", UINT32_MAX, &run) ||
+	    !read_number(line, "present", UINT32_MAX, &present) ||
+	    !read_number(line, "missing", UINT32_MAX, &missing) ||
+	    !read_number(line, "sub", UINT16_MAX, &sub))
+		return -EBADMSG;
+	r->run = (uint32_t)run;
+	r->present = (uint32_t)present;
+	r->missing = (uint32_t)missing;
+	r->sub = (uint16_t)sub;
+	return 0;
+}
+
+uint64_t
+meta_read_cut(const json_t *line)
+{
+	return text_number(line, "cut");
+}
+
 uint64_t
 meta_most(const struct index_record *record, size_t records)
 {

@@ -41,7 +41,7 @@
  *                                                  start, reissue, stop or
  *                                                  update
  *   {"chunk":12,["sub":3,]"run":0,"first":"640","bytes":8388608,
- *    "present":..,"missing":..}                    for recover: before a chunk
+ *    "present":..,"missing":..}                    before a chunk
  *                                                  is written whose own bytes
  *                                                  do not say this, or if all
  *                                                  blocks share a file
@@ -50,13 +50,13 @@
  *    ["gap":..]}                                   a chunk was written: the
  *                                                  content of its index record,
  *                                                  which follows with the next
- *                                                  sync; for resuming after a
+ *                                                  sync; for going on after a
  *                                                  crash in between
  *   {"resumed":"..","stopped":"..","seen":14,"number":14,"missing":0,
  *    "disks":[..]}                                 the daemon stopped at about
  *                                                  `stopped`, another one went
  *                                                  on at `resumed`: resume.h
- *   {"cut":"1048596"}                              for recover: the file that
+ *   {"cut":"1048596"}                              the file that
  *                                                  all blocks share was cut to
  *                                                  so many bytes; a chunk that
  *                                                  was noted before and ends
@@ -101,6 +101,11 @@ json_t *meta_written(const struct index_record *r, uint64_t gap);
 /* Reads such a line.  0, or -EBADMSG. */
 int meta_read_written(const json_t *line, struct index_record *r,
 		      uint32_t *gap);
+
+/* Reads the line of a chunk that was begun, without times.  0, or -EBADMSG. */
+int meta_read_chunk(const json_t *line, struct index_record *r);
+/* Reads the bytes of a line of meta_cut(); 0 if it has none. */
+uint64_t meta_read_cut(const json_t *line);
 
 /* The holes of a sealed block of a cube; NULL also if nothing is missing.  An
  * empty list of holes says that only packets are missing that would not have

@@ -51,6 +51,96 @@ START_TEST(bare_chunks)
 }
 END_TEST
 
+/* A block that the writer noted as written, and did not sync. */
+static struct index_record
+written(unsigned disk, uint64_t number, uint64_t gap)
+{
+	struct index_record r;
+	json_t *line;
+
+	made_block(&m, &mb, number, number * MADE_SLOTS, MADE_SLOTS);
+	made_chunk(&m, disk, &mb);
+	r = made_record(&mb.b);
+	r.first_ns += 5; /* no packet says that */
+	line = meta_written(&r, gap);
+	ck_assert_int_eq(folder_note(m.folder[disk], line), 0);
+	json_decref(line);
+	return r;
+}
+
+/* The line says more than the packets show: the gap before the block, its times
+ * and counts. */
+START_TEST(what_was_written_is_believed)
+{
+	const struct recording_block *b;
+	struct recording *rec;
+	struct index_record r;
+	size_t n;
+
+	made_begin(&m);
+	made_blocks(&m, 5);
+	r = written(0, 6, MADE_SLOTS);
+	made_end(&m, 0);
+	recovered(&m, &report);
+	ck_assert_uint_eq(report.rebuilt, 1);
+	is_whole(&m, 6 * MADE_SLOTS);
+	ck_assert_int_eq(recording_open(&rec, &m.disks, MADE_NAME, &fault), 0);
+	b = recording_blocks(rec, &n);
+	ck_assert_uint_eq(n, 7);
+	ck_assert_uint_eq(b[5].record.kind, INDEX_GAP);
+	ck_assert_int_eq(b[6].record.first_ns, r.first_ns);
+	ck_assert_uint_eq(b[6].record.flags, INDEX_DATA_TIME);
+	ck_assert_uint_eq(recording_facts(rec)->absent, 0);
+	ck_assert_uint_eq(recording_facts(rec)->missing, MADE_SLOTS);
+	recording_close(rec);
+	made_finish(&m);
+}
+END_TEST
+
+/* A line is not believed if a power cut took some of the data. */
+START_TEST(what_was_written_and_is_torn)
+{
+	made_begin(&m);
+	made_blocks(&m, 5);
+	written(2, 5, 0);
+	made_end(&m, 0);
+	ck_assert_int_eq(truncate(made_path(&m, 2, MADE_NAME ".00000005"),
+				  20 * MADE_PAYLOAD + 33),
+			 0);
+	recovered(&m, &report);
+	ck_assert_uint_eq(report.rebuilt, 1);
+	ck_assert_uint_eq(report.cut, 33);
+	is_whole(&m, 5 * MADE_SLOTS + 20);
+	made_finish(&m);
+}
+END_TEST
+
+/* Nobody knows what it is, and it may be all there is of something. */
+START_TEST(what_is_no_packet_stays)
+{
+	struct stat st;
+	int fd;
+
+	made_begin(&m);
+	made_blocks(&m, 3);
+	fd = folder_chunk(m.folder[1], 3, 0, 0);
+	memset(mb.data, 0xff, MADE_BLOCK);
+	ck_assert_int_eq(write(fd, mb.data, MADE_BLOCK), MADE_BLOCK);
+	close(fd);
+	made_end(&m, 0);
+	recovered(&m, &report);
+	ck_assert_uint_eq(report.rebuilt, 0);
+	ck_assert_uint_eq(report.empty, 1);
+	ck_assert_int_ne(access(made_path(&m, 1, MADE_NAME ".00000003"), F_OK),
+			 0);
+	ck_assert_int_eq(
+	    stat(made_path(&m, 1, MADE_NAME ".00000003.aside"), &st), 0);
+	ck_assert_int_eq(st.st_size, MADE_BLOCK);
+	is_whole(&m, 3 * MADE_SLOTS);
+	made_finish(&m);
+}
+END_TEST
+
 static uint32_t holes_n;
 
 static void
@@ -297,5 +387,6 @@ START_TEST(counters)
 }
 END_TEST
 
-SUITE_THREADS("recover_chunk", NULL, bare_chunks, holes, halves, unwritten,
-	      counters)
+SUITE_THREADS("recover_chunk", NULL, what_was_written_is_believed,
+	      what_was_written_and_is_torn, what_is_no_packet_stays,
+	      bare_chunks, holes, halves, unwritten, counters)

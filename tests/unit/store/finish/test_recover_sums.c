@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Chunks without a record, and the checksums that were there before it. */
+#include "store/record/sums.h"
 #include "lib/made_recover.h"
 #include "lib/suite.h"
 
@@ -142,6 +143,65 @@ START_TEST(damage_is_not_made_right)
 }
 END_TEST
 
-SUITE_THREADS("recover_sums", NULL, a_sum_that_is_right_is_kept,
+/* Its line is there, and a power cut took the checksums of its pieces. */
+START_TEST(a_written_one_gets_them_again)
+{
+	struct index_record r;
+	json_t *line;
+
+	m.quantum = QUANTUM;
+	made_begin(&m);
+	made_blocks(&m, LAST);
+	made_block(&m, &last, LAST, LAST * MADE_SLOTS, MADE_SLOTS);
+	made_chunk(&m, LAST % MADE_DISKS, &last);
+	r = made_record(&last.b);
+	made_sum(&m, LAST % MADE_DISKS, &last, &r);
+	line = meta_written(&r, 0);
+	ck_assert_int_eq(folder_note(m.folder[LAST % MADE_DISKS], line), 0);
+	json_decref(line);
+	made_end(&m, 0);
+	ck_assert_int_eq(
+	    truncate(made_path(&m, LAST % MADE_DISKS, MADE_NAME ".sums"),
+		     (off_t)sums_bytes(MADE_BLOCK / QUANTUM)),
+	    0);
+	recovered(&m, &report);
+	ck_assert_uint_eq(record_of(LAST).crc, r.crc);
+	ck_assert_uint_eq(record_of(LAST).flags,
+			  INDEX_SUMMED | INDEX_DATA_TIME);
+	is_whole(&m, (LAST + 1) * MADE_SLOTS);
+	made_finish(&m);
+}
+END_TEST
+
+/* The data are not what the line says: their packets are looked at. */
+START_TEST(a_line_of_other_data_is_not_believed)
+{
+	struct index_record r;
+	json_t *line;
+
+	made_begin(&m);
+	made_blocks(&m, LAST);
+	made_block(&m, &last, LAST, LAST * MADE_SLOTS, MADE_SLOTS);
+	made_chunk(&m, LAST % MADE_DISKS, &last);
+	r = made_record(&last.b);
+	r.crc = crc32c(0, last.b.data, MADE_BLOCK);
+	r.flags |= INDEX_SUMMED;
+	line = meta_written(&r, 0);
+	ck_assert_int_eq(folder_note(m.folder[LAST % MADE_DISKS], line), 0);
+	json_decref(line);
+	made_end(&m, 0);
+	put(made_path(&m, LAST % MADE_DISKS, MADE_NAME ".00000004"),
+	    20 * MADE_PAYLOAD, 10 * MADE_PAYLOAD, 0);
+	recovered(&m, &report);
+	ck_assert_uint_eq(record_of(LAST).missing, 10);
+	ck_assert_uint_eq(record_of(LAST).flags,
+			  INDEX_RECOVERED | INDEX_DATA_TIME);
+	is_whole(&m, (LAST + 1) * MADE_SLOTS - 10);
+	made_finish(&m);
+}
+END_TEST
+
+SUITE_THREADS("recover_sums", NULL, a_written_one_gets_them_again,
+	      a_line_of_other_data_is_not_believed, a_sum_that_is_right_is_kept,
 	      of_what_is_left_there_is_a_new_one, of_what_was_cut_too,
 	      damage_is_not_made_right)

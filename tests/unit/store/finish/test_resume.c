@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "store/finish/index_orphans.h"
 #include "store/record/index.h"
 #include "store/repair/protect.h"
 #include "store/recording/recording_priv.h"
