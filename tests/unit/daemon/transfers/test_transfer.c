@@ -11,15 +11,15 @@
 
 enum { TRANSFERS = 16 };
 
-/* What a thread would be; by the transfer's number. */
-struct made {
+/* A sender that runs no thread. */
+struct sender {
 	bool begun, stopped, ended, paused, freed;
 	uint64_t rate;
 	enum sender_state state;
 	bool wants_copy;
 };
 
-static struct made made[TRANSFERS];
+static struct sender made[TRANSFERS]; /* by the number of the transfer */
 static struct recorder recorder;
 static struct transfers all;
 static struct setup_send send_setup;
@@ -31,57 +31,47 @@ static int64_t now = SECOND;
 
 /* ---- what it calls ---------------------------------------------------- */
 
-static void
-made_rate(void *run, uint64_t rate)
+void
+sender_rate(struct sender *s, uint64_t rate)
 {
-	((struct made *)run)->rate = rate;
+	s->rate = rate;
 }
 
-static void
-made_pause(void *run, bool pause)
+void
+sender_pause(struct sender *s, bool pause)
 {
-	((struct made *)run)->paused = pause;
+	s->paused = pause;
 }
 
-static void
-made_stop(void *run)
+void
+sender_stop(struct sender *s)
 {
-	struct made *m = run;
-
-	m->stopped = m->ended = true;
-	m->state = SENDER_STOPPED;
+	s->stopped = s->ended = true;
+	s->state = SENDER_STOPPED;
 }
 
-static void
-made_facts(void *run, struct sender_facts *facts)
+void
+sender_facts(struct sender *s, struct sender_facts *facts)
 {
-	const struct made *m = run;
-
-	*facts = (struct sender_facts){ .state = m->state,
-					.wants_copy = m->wants_copy };
-	if (m->state == SENDER_FAILED)
+	*facts = (struct sender_facts){ .state = s->state,
+					.wants_copy = s->wants_copy };
+	if (s->state == SENDER_FAILED)
 		strcpy(facts->why, "nobody there");
 }
 
-static bool
-made_ended(void *run)
+bool
+sender_ended(struct sender *s)
 {
-	return ((struct made *)run)->ended;
+	return s->ended;
 }
 
-static bool
-made_free(void *run)
+bool
+sender_free(struct sender *s)
 {
-	struct made *m = run;
-
-	ck_assert(!m->freed);
-	m->freed = true;
+	ck_assert(!s->freed);
+	s->freed = true;
 	return !hangs;
 }
-
-static const struct transfer_ops made_ops = {
-	made_rate, made_pause, made_stop, made_facts, made_ended, made_free,
-};
 
 int
 transfer_check(struct transfers *of, const struct transfer_order *o,
@@ -98,8 +88,7 @@ transfer_begin(struct transfers *of, struct transfer *t, struct fault *fault)
 {
 	(void)of;
 	(void)fault;
-	made[t->id] = (struct made){ .begun = true, .state = SENDER_SENDING };
-	t->ops = &made_ops;
+	made[t->id] = (struct sender){ .begun = true, .state = SENDER_SENDING };
 	t->run = &made[t->id];
 	return 0;
 }
@@ -107,7 +96,7 @@ transfer_begin(struct transfers *of, struct transfer *t, struct fault *fault)
 bool
 transfer_run_drop(struct transfer *t)
 {
-	if (t->run && !t->ops->free(t->run))
+	if (t->run && !sender_free(t->run))
 		t->hangs = true;
 	t->run = NULL;
 	return !t->hangs;
