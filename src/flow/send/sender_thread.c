@@ -221,12 +221,15 @@ sender_ended(struct sender *s)
 bool
 sender_free(struct sender *s)
 {
-	/* A thread that has not ended frees the sender itself from here on. */
+	pthread_t thread = s->thread;
+
+	/* A thread that has not ended frees the sender itself from here on, so
+	 * nothing of the sender is touched any more. */
 	if (!atomic_exchange(&s->left, true)) {
-		pthread_detach(s->thread);
+		pthread_detach(thread);
 		return false;
 	}
-	pthread_join(s->thread, NULL);
+	pthread_join(thread, NULL);
 	destroy(s);
 	return true;
 }
