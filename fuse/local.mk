@@ -5,6 +5,7 @@ libfusetree_a_CPPFLAGS = $(FUSE_CPPFLAGS)
 libfusetree_a_SOURCES = \
 	%D%/tree/measure.c %D%/tree/measure.h \
 	%D%/live/live.c %D%/live/live.h \
+	%D%/tree/mount_source.c %D%/tree/mount_source.h \
 	%D%/tree/names.c %D%/tree/names.h \
 	%D%/tree/nodes.c %D%/tree/nodes.h \
 	%D%/tree/span.c %D%/tree/span.h \

@@ -31,6 +31,7 @@
 #include "fuse/ops.h"
 #include "fuse/point.h"
 #include "fuse/session.h"
+#include "fuse/tree/mount_source.h"
 #include "fuse/tree/options.h"
 #include "fuse/tree/tree.h"
 #include "store/read/open_recordings.h"
@@ -204,12 +205,14 @@ look_begin(struct mount *m)
 {
 	struct open_recordings_args opened = {
 		.disks = &m->source.disks,
+		.spare = TREE_JOIN,
 		.cache = m->o.cache,
 		.patience = m->o.timeout,
 		.verify = m->o.verify,
 	};
 	struct tree_args tree = {
 		.disks = &m->source.disks,
+		.source = &m->source,
 		.choice = &m->ops.choice,
 		.patience_ns = m->o.timeout,
 		.uid = m->user.uid,

@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "base/fault.h"
-#include "store/disk/configured.h"
 #include "store/view/view.h"
 
 /*
@@ -40,30 +39,5 @@ void options_clear(struct mount_options *o);
 
 /* Prints the keys of -o, a line or two for each. */
 void options_help(FILE *to);
-
-/*
- * A source is where a mount has its recordings from: the disks, and the socket
- * of the daemon that may be writing to them.
- *
- *   disks    -o disks=; else SOURCE, if that is a list of folders; else as a
- *            configuration says: -o conf=, SOURCE, or the usual one
- *   socket   -o socket=; else as that configuration says
- *
- * A SOURCE of "none" or "spate" counts as not given, for fstab.
- */
-struct mount_source {
-	struct disks disks; /* with absolute paths */
-	char socket[CONFIGURED_SOCKET];
-};
-
-/*
- * Finds disks and socket.  At least one disk has to be there; missing ones are
- * logged.  Returns 0, or -errno with a fault.  The caller calls source_clear()
- * in any case.
- */
-int source_find(struct mount_source *s, const struct mount_options *o,
-		struct fault *fault);
-
-void source_clear(struct mount_source *s);
 
 #endif

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuse/tree/mount_source.h"
 #include "fuse/tree/span.h"
 #include "fuse/tree/tree.h"
 #include "fuse/tree/tree_priv.h"
@@ -292,6 +293,9 @@ free_tree(struct tree *t)
 	names_drop(t->names);
 	catalogue_free(t->catalogue);
 	disks_clear(&t->disks);
+	if (t->source)
+		source_clear(t->source);
+	free(t->source);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
 }
@@ -311,7 +315,11 @@ tree_make(struct tree **tree, const struct tree_args *args)
 	t->uid = args->uid;
 	t->gid = args->gid;
 	t->nodes = nodes_make();
-	err = t->nodes ? names_make(&t->names, NULL, 0) : -ENOMEM;
+	if (args->source)
+		t->source = source_copy(args->source);
+	err = t->nodes && (t->source || !args->source)
+		  ? names_make(&t->names, NULL, 0)
+		  : -ENOMEM;
 	if (!err)
 		err = catalogue_make(&t->catalogue);
 	if (!err)

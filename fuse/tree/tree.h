@@ -9,6 +9,7 @@
 #include <sys/statvfs.h>
 
 struct disks;
+struct mount_source;
 struct open_recordings;
 struct view_choice;
 
@@ -39,10 +40,18 @@ struct view_choice;
  */
 struct tree;
 
-enum { TREE_ROOT = 1 };
+enum {
+	TREE_ROOT = 1,
+	TREE_JOIN = 16, /* disks that may join while it is mounted */
+};
 
 struct tree_args {
-	const struct disks *disks;	  /* copied */
+	const struct disks *disks; /* copied */
+	/*
+	 * where disks that join are found; copied; NULL: the disks stay what
+	 * they are
+	 */
+	const struct mount_source *source;
 	struct open_recordings *opened;	  /* the caller's */
 	const struct view_choice *choice; /* strip and fill, as mounted */
 	int64_t patience_ns;

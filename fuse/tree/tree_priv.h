@@ -26,6 +26,11 @@ enum {
 
 struct tree {
 	struct disks disks; /* used by the worker alone */
+	/* ---- the worker's */
+	struct mount_source *source; /* NULL: no disk joins */
+	bool full;		     /* a disk could not join; was logged */
+	int64_t looked_ns;	     /* steady ns: when disks were looked for */
+	/* ---- */
 	struct open_recordings *opened;
 	struct view_choice choice;
 	int64_t patience_ns;

@@ -4,7 +4,8 @@
  * catalogue finds out which recordings have changed, and statvfs tells how much
  * space there is.  If a disk hangs, it holds up the worker; the other threads
  * go on with what is known and do not wait for it, and tree_free() leaves it
- * behind.
+ * behind.  It also takes in disks that the source of the mount has later.  None
+ * leaves: one that is unmounted looks missing, as it does from the beginning.
  *
  * Names are made from the catalogue by the first thread that needs them after a
  * change, which works while the first pass is still under way.
@@ -17,7 +18,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/worker.h"
+#include "fuse/tree/mount_source.h"
 #include "fuse/tree/tree_priv.h"
+#include "store/read/open_recordings.h"
 
 #define PAUSE NS_SECOND
 #define END   (2 * NS_SECOND)
@@ -70,12 +73,89 @@ find_space(struct disks *disks)
 			       .f_flag = ST_RDONLY | ST_NOSUID };
 
 	for (unsigned i = 0; i < disks->n; i++) {
-		if (!disk_open(&disks->disk[i]) && !is_counted(disks, i))
+		if (disk_open(&disks->disk[i]))
+			disks->disk[i].id = (struct disk_id){ .device = 0 };
+		else if (!is_counted(disks, i))
 			add_space(&sum, disks->disk[i].fd);
 	}
 	for (unsigned i = 0; i < disks->n; i++)
 		disk_close(&disks->disk[i]);
 	return sum;
+}
+
+/* ---- disks that join ------------------------------------------------- */
+
+static bool
+is_known(const struct disks *disks, const struct disk *disk)
+{
+	for (unsigned i = 0; i < disks->n; i++) {
+		if (!strcmp(disks->disk[i].path, disk->path) ||
+		    disk_same(&disks->disk[i].id, &disk->id))
+			return true;
+	}
+	return false;
+}
+
+/* Appends a disk to the tree's own list. */
+static int
+add_disk(struct disks *disks, const struct disk *disk)
+{
+	struct disk new = { .path = strdup(disk->path),
+			    .fd = -1,
+			    .id = disk->id,
+			    .mount = disk->mount };
+	struct disk *grown =
+	    realloc(disks->disk, (disks->n + 1) * sizeof *grown);
+
+	if (grown)
+		disks->disk = grown;
+	if (!grown || !new.path) {
+		free(new.path);
+		return -ENOMEM;
+	}
+	grown[disks->n++] = new;
+	return 0;
+}
+
+/*
+ * Readers get the disk first: the catalogue must not show a recording that
+ * cannot be opened.
+ */
+static void
+join(struct tree *t, const struct disk *disk)
+{
+	int err = open_recordings_join(t->opened, disk->path, disk->mount);
+
+	if (!err)
+		err = catalogue_join(t->catalogue, disk->path, disk->mount);
+	if (!err)
+		err = add_disk(&t->disks, disk);
+	if (!err) {
+		log_line(LEVEL_INFO, disk->path, "joins");
+	} else if (!t->full) {
+		log_line(LEVEL_WARN, disk->path,
+			 "cannot join: %s; mount again to see what is on it",
+			 err == -ENOSPC ? "too many disks have joined"
+					: strerror(-err));
+		t->full = true;
+	}
+}
+
+static void
+look_for_disks(struct tree *t)
+{
+	int64_t began = clock_steady();
+	struct disks now;
+
+	if (!t->source || t->full || began - t->looked_ns < PAUSE)
+		return;
+	t->looked_ns = began;
+	source_look(t->source, &now);
+	for (unsigned i = 0; i < now.n; i++) {
+		if (now.disk[i].fd >= 0 && !is_known(&t->disks, &now.disk[i]))
+			join(t, &now.disk[i]);
+	}
+	disks_clear(&now);
 }
 
 /* ---- the thread ------------------------------------------------------ */
@@ -105,6 +185,7 @@ pass(void *arg)
 	t->space = space;
 	pthread_mutex_unlock(&t->lock);
 	catalogue_pass(t->catalogue);
+	look_for_disks(t);
 	pthread_mutex_lock(&t->lock);
 	tell_unnamed(t);
 	pthread_mutex_unlock(&t->lock);

@@ -229,3 +229,37 @@ all_is_true alone
 fuse_stop "$mnt"
 ! grep -q 'cannot be read' "$fuse_log" || fail "$(cat "$fuse_log")"
 spated_stop
+
+# ---- a disk that is added ----------------------------------------------------
+
+# By hand, and by a pattern of -o disks=; a recording that is open goes on there.
+mkdir "$work/x" "$work/listed"
+two=("${disks[@]}")
+disks=("$work/x")
+configure true
+spated_start
+take --format vdif --packets 100
+old=$taken
+spate export "$old" "$work/old" -q
+spated_stop
+disks=("${two[@]}")
+configure true
+spated_start
+fuse_start "$mnt" -o "conf=$conf"
+spate record joins --stream s >/dev/null
+read_on joins reader
+send_begin 1000
+send_end joins
+! test -e "$mnt/$old.vdif" || fail "$old is there before its disk"
+spate disks add --force "$work/x" >/dev/null
+wait_for 60 test -e "$mnt/$old.vdif"
+cmp "$mnt/$old.vdif" "$work/old"
+for try in 1 2 3 4 5; do
+	send_begin 1000
+	send_end joins
+	! ls "$work/x/joins/"*.0* >/dev/null 2>&1 || break
+done
+ls "$work/x/joins/"*.0* >/dev/null || fail "nothing was recorded to x"
+all_is_true joins
+fuse_stop "$mnt"
+spated_stop

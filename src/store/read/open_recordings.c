@@ -271,12 +271,63 @@ is_hung(struct open_recordings *set, unsigned disk)
 	return hangs || pool_hangs(set->pool, disk);
 }
 
+static bool
+is_spare(const struct open_recording *op, unsigned disk)
+{
+	return !*op->disks.disk[disk].path;
+}
+
+/*
+ * Takes over disk i of the set if it has joined since.  Without memory the
+ * next call does.
+ */
+static bool
+take_joined(struct open_recording *op, unsigned i)
+{
+	const struct disk *from = &op->set->disks.disk[i];
+	struct disk *disk = &op->disks.disk[i];
+	char *path = NULL;
+
+	pthread_mutex_lock(&op->set->lock);
+	if (is_spare(op, i) && *from->path)
+		path = strdup(from->path);
+	if (path)
+		disk->mount = from->mount;
+	pthread_mutex_unlock(&op->set->lock);
+	if (!path)
+		return false;
+	free(disk->path);
+	disk->path = path;
+	op->joined++;
+	return true;
+}
+
+/*
+ * Opens the disks that joined since the recording was opened.  Refreshing finds
+ * what is on them.
+ */
+static void
+try_joined(struct open_recording *op)
+{
+	unsigned joined;
+
+	pthread_mutex_lock(&op->set->lock);
+	joined = op->set->joined;
+	pthread_mutex_unlock(&op->set->lock);
+	for (unsigned i = 0; i < op->disks.n && op->joined < joined; i++) {
+		if (take_joined(op, i))
+			try_disk(op, i);
+	}
+}
+
 static void
 try_disks(struct open_recording *op)
 {
 	struct open_recordings *set = op->set;
 
 	for (unsigned i = 0; i < op->disks.n; i++) {
+		if (is_spare(op, i))
+			continue;
 		if (is_hung(set, i))
 			op->partial = true;
 		else
@@ -375,6 +426,7 @@ reload_from_disks(struct open_recording *op)
 	struct fault fault;
 	int err = 0;
 
+	try_joined(op);
 	pool_reader_watch(op->reader);
 	if (!op->fresh)
 		err = recording_open(&op->fresh, &op->disks, op->name, &fault);
@@ -432,7 +484,7 @@ is_same_on(struct open_recording *op, unsigned i)
 	int dir, same = 0;
 	bool new;
 
-	if (part->hangs || is_hung(op->set, i))
+	if (is_spare(op, i) || part->hangs || is_hung(op->set, i))
 		return -1;
 	try_begin(op, i);
 	new = came_back(op, i);
@@ -454,6 +506,7 @@ is_same_on(struct open_recording *op, unsigned i)
 static bool
 is_same(struct open_recording *op)
 {
+	try_joined(op);
 	pool_reader_watch(op->reader);
 	for (unsigned i = 0; i < op->disks.n; i++) {
 		if (!is_same_on(op, i))
@@ -708,14 +761,37 @@ init_cond(pthread_cond_t *cond)
 	pthread_condattr_destroy(&steady);
 }
 
+/* Copies the disks, and makes the spare places behind them. */
+static int
+copy_disks(struct disks *to, const struct open_recordings_args *a)
+{
+	struct disk *grown;
+	int err = disks_copy(to, a->disks);
+
+	if (err)
+		return err;
+	grown = realloc(to->disk, (to->n + a->spare + 1) * sizeof *grown);
+	if (!grown)
+		return -ENOMEM;
+	to->disk = grown;
+	for (unsigned i = 0; i < a->spare; i++) {
+		struct disk *disk = &to->disk[to->n];
+
+		*disk = (struct disk){ .path = strdup(""), .fd = -1 };
+		if (!disk->path)
+			return -ENOMEM;
+		to->n++;
+	}
+	return 0;
+}
+
 int
 open_recordings_make(struct open_recordings **set,
 		     const struct open_recordings_args *a)
 {
 	struct open_recordings *s = calloc(1, sizeof *s);
-	struct pool_args pool = {
-		.disks = a->disks->n,
-	};
+	unsigned places = a->disks->n + a->spare;
+	struct pool_args pool = { .disks = places, .spare = a->spare };
 	int err;
 
 	if (!s)
@@ -732,9 +808,9 @@ open_recordings_make(struct open_recordings **set,
 	pool.patience = s->patience;
 	pthread_mutex_init(&s->lock, NULL);
 	init_cond(&s->ended);
-	s->hangs = calloc(a->disks->n + 1, sizeof *s->hangs);
-	s->lines = calloc(a->disks->n + 1, sizeof *s->lines);
-	err = s->hangs && s->lines ? disks_copy(&s->disks, a->disks) : -ENOMEM;
+	s->hangs = calloc(places + 1, sizeof *s->hangs);
+	s->lines = calloc(places + 1, sizeof *s->lines);
+	err = s->hangs && s->lines ? copy_disks(&s->disks, a) : -ENOMEM;
 	if (!err)
 		err = pool_make(&s->pool, &pool);
 	if (err)
@@ -742,6 +818,33 @@ open_recordings_make(struct open_recordings **set,
 	else
 		*set = s;
 	return err;
+}
+
+int
+open_recordings_join(struct open_recordings *set, const char *path, bool mount)
+{
+	char *copy = strdup(path);
+	struct disk *spare = NULL;
+
+	if (!copy)
+		return -ENOMEM;
+	pthread_mutex_lock(&set->lock);
+	for (unsigned i = 0; i < set->disks.n && !spare; i++) {
+		if (!*set->disks.disk[i].path)
+			spare = &set->disks.disk[i];
+	}
+	if (spare) {
+		free(spare->path);
+		spare->path = copy;
+		spare->mount = mount;
+		set->joined++;
+	}
+	pthread_mutex_unlock(&set->lock);
+	if (spare)
+		pool_join(set->pool);
+	else
+		free(copy);
+	return spare ? 0 : -ENOSPC;
 }
 
 /* Waits up to half a second for threads that no disk holds. */
@@ -817,6 +920,7 @@ create(struct open_recordings *set, const char *name)
 	pthread_mutex_init(&op->lock, NULL);
 	init_cond(&op->done);
 	init_cond(&op->work);
+	op->joined = set->joined;
 	op->told = calloc(set->disks.n + 1, sizeof *op->told);
 	set->open++;
 	set->refs++;

@@ -51,6 +51,7 @@ struct open_recordings_hooks {
 
 struct open_recordings_args {
 	const struct disks *disks; /* copied */
+	unsigned spare;		   /* how many more may join */
 	uint64_t cache;		   /* bytes of buffers; 0: 512 MiB */
 	int64_t patience;	   /* ns; 0: ten seconds */
 	bool verify;		   /* check checksums of all data read */
@@ -70,6 +71,15 @@ int open_recordings_make(struct open_recordings **set,
 /* Frees the set.  All recordings have been put before.  Never waits for a disk:
  * memory that a stuck thread needs is freed by that thread. */
 void open_recordings_free(struct open_recordings *set); /* NULL is allowed */
+
+/*
+ * Adds a disk; `path` and `mount` as in struct disk.  The next
+ * open_recording_get() sees what is on it, and a recording that is open and
+ * still growing at its next refresh.  Returns 0, -ENOMEM, or -ENOSPC: all spare
+ * places are taken.
+ */
+int open_recordings_join(struct open_recordings *set, const char *path,
+			 bool mount);
 
 /*
  * Finds an open recording, or opens it.  Returns 0; -ETIMEDOUT if a disk does

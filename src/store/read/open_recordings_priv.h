@@ -28,7 +28,6 @@ struct open_recording_job;
 struct cursor;
 
 struct open_recordings {
-	struct disks disks; /* paths only; nothing of it is open */
 	struct pool *pool;
 	uint64_t cache; /* bytes of the pool's buffers */
 	int64_t patience;
@@ -37,7 +36,13 @@ struct open_recordings {
 	pthread_mutex_t lock;
 	pthread_cond_t ended; /* signalled when a recording was freed */
 	/* ---- under the lock */
-	unsigned refs; /* one per recording, and one of the maker */
+	/*
+	 * Paths only; nothing of it is open.  The last ones are spare: their
+	 * paths are empty until a disk joins.
+	 */
+	struct disks disks;
+	unsigned joined; /* disks that joined */
+	unsigned refs;	 /* one per recording, and one of the maker */
 	bool closed;
 	struct open_recording *op;
 	unsigned open, idle;
@@ -68,7 +73,8 @@ struct open_recording {
 	 *  the pool's, and only what needs no disk
 	 */
 	struct recording *rec, *fresh;
-	uint64_t turn; /* counts refreshes */
+	uint64_t turn;	 /* counts refreshes */
+	unsigned joined; /* open_recordings::joined, as of its own disks */
 
 	/*
 	 * Set once by the job that opens the recording, before others use it.

@@ -825,29 +825,46 @@ make_pieces(struct pool *pool)
 	return 0;
 }
 
-static int
-make_disks(struct pool *pool, unsigned n)
+/* Lets the disks that are there have half of the buffers in flight. */
+static void
+set_depths(struct pool *pool)
 {
 	uint64_t requests =
 	    pool->pieces * (pool->piece_bytes / pool->request_bytes);
+	uint64_t depth = pool->there ? requests / (2 * pool->there) : 0;
 
-	pool->disk = calloc(n + 1, sizeof *pool->disk);
+	if (depth > POOL_DEPTH)
+		depth = POOL_DEPTH;
+	for (unsigned i = 0; i < pool->disks; i++)
+		pool->disk[i].depth = depth ? (unsigned)depth : 1;
+}
+
+static int
+make_disks(struct pool *pool, const struct pool_args *a)
+{
+	pool->disk = calloc(a->disks + 1, sizeof *pool->disk);
 	if (!pool->disk)
 		return -ENOMEM;
-	for (; pool->disks < n; pool->disks++) {
+	for (; pool->disks < a->disks; pool->disks++) {
 		struct pool_disk *d = &pool->disk[pool->disks];
 
 		d->pool = pool;
 		d->now.tail = &d->now.first;
 		d->soon.tail = &d->soon.first;
 		pthread_cond_init(&d->work, NULL);
-		d->depth = POOL_DEPTH;
-		if (requests / (2 * n) < POOL_DEPTH)
-			d->depth = (unsigned)(requests / (2 * n));
-		if (!d->depth)
-			d->depth = 1;
 	}
+	pool->there = a->disks - a->spare;
+	set_depths(pool);
 	return 0;
+}
+
+void
+pool_join(struct pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	pool->there++;
+	set_depths(pool);
+	pthread_mutex_unlock(&pool->lock);
 }
 
 int
@@ -873,7 +890,7 @@ pool_make(struct pool **pool, const struct pool_args *a)
 	if (!err)
 		err = make_pieces(p);
 	if (!err)
-		err = make_disks(p, a->disks);
+		err = make_disks(p, a);
 	if (err)
 		pool_free(p);
 	else

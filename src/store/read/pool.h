@@ -45,6 +45,7 @@ enum {
 struct pool_args {
 	unsigned disks; /* number of disks; the same for each recording read
 			   through this pool */
+	unsigned spare; /* the last of these are there after pool_join() */
 	uint64_t memory, piece;
 	uint32_t head;
 	int64_t patience; /* all as in struct pool_reader_args */
@@ -71,6 +72,8 @@ struct pool_reader_args {
 int pool_make(struct pool **pool, const struct pool_args *args);
 /* Stops the pool's threads and frees it.  All its readers are closed before. */
 void pool_leave(struct pool *pool);
+/* Says that one more of the spare disks is there. */
+void pool_join(struct pool *pool);
 /* Returns the bytes of buffers that hold data, and the number of disks that do
  * not answer. */
 void pool_facts(struct pool *pool, uint64_t *bytes, unsigned *hang);

@@ -161,7 +161,8 @@ struct pool {
 	pthread_mutex_t lock;
 	pthread_cond_t ended; /* signalled when a thread ended */
 	/* ---- under the lock */
-	unsigned refs; /* threads, readers, and the maker */
+	unsigned there; /* disks, without the spare ones */
+	unsigned refs;	/* threads, readers, and the maker */
 	unsigned readers;
 	unsigned threads;
 	bool stop;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "fuse/tree/options.c"
+#include "fuse/tree/mount_source.h"
 #include "lib/suite.h"
 
 static struct mount_options o;

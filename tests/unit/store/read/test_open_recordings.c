@@ -384,6 +384,49 @@ START_TEST(test_awaited)
 }
 END_TEST
 
+/* ---- disks that join ---------------------------------------------------------- */
+
+/* The last disk joins when others have read that it is missing.  An open file
+ * goes on there, and so does whoever opens it anew. */
+START_TEST(test_joins)
+{
+	struct open_recording *other;
+	struct open_recordings_args args = { .spare = 1 };
+	struct cursor *rd;
+	struct disk *last;
+
+	made_begin(&m);
+	made_blocks(&m, MADE_DISKS - 1);
+	last = &m.disks.disk[MADE_DISKS - 1];
+	m.disks.n--;
+	set_opens(&m, &set, &op, &args);
+	m.disks.n++;
+	rd = reading(op, &whole);
+	ck_assert_uint_eq(cursor_bytes(rd), (MADE_DISKS - 1) * MADE_BLOCK);
+	made_block(&m, &coming, MADE_DISKS - 1, (MADE_DISKS - 1) * MADE_SLOTS,
+		   MADE_SLOTS);
+	made_run(&m, MADE_DISKS - 1, 0, MADE_BASE);
+	made_write(&m, MADE_DISKS - 1, &coming);
+	ck_assert_int_eq(open_recording_refresh(op, 0), 0);
+	ck_assert_uint_eq(cursor_bytes(rd), (MADE_DISKS - 1) * MADE_BLOCK);
+	ck_assert_int_eq(open_recordings_join(set, last->path, last->mount), 0);
+	ck_assert_int_eq(open_recordings_join(set, last->path, last->mount),
+			 -ENOSPC);
+	while (cursor_bytes(rd) < MADE_DISKS * MADE_BLOCK) {
+		ck_assert_int_eq(open_recording_refresh(op, 0), 0);
+		usleep(1000);
+	}
+	ck_assert(is_sent(&m, rd, 0, MADE_DISKS * MADE_BLOCK));
+	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &other, &fault), 0);
+	cursor_close(rd);
+	rd = reading(other, &whole);
+	ck_assert(is_sent(&m, rd, 0, MADE_DISKS * MADE_BLOCK));
+	cursor_close(rd);
+	open_recording_put(other);
+	set_done(&m, set, op);
+}
+END_TEST
+
 SUITE_THREADS("open_recordings", NULL, test_found_again, test_not_there,
 	      test_few_idle, test_made_anew, test_deleted, test_grows,
-	      test_followed, test_from_memory, test_awaited)
+	      test_followed, test_from_memory, test_awaited, test_joins)
