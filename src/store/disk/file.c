@@ -8,6 +8,28 @@
 
 #include "store/disk/file.h"
 
+int
+append_bytes(struct append_file *to, const void *data, size_t bytes)
+{
+	const char *at = data;
+	size_t left = bytes;
+
+	while (left) {
+		ssize_t put = write(to->fd, at, left);
+		int err = errno;
+
+		if (put < 0 && err == EINTR)
+			continue;
+		/* If it cannot be cut, readers stop at the half record. */
+		if (put < 0)
+			return ftruncate(to->fd, to->bytes) < 0 ? -EIO : -err;
+		at += put;
+		left -= (size_t)put;
+	}
+	to->bytes += (off_t)bytes;
+	return 0;
+}
+
 enum { PACKETS = 256 };
 
 /* How many of the `got` bytes read from the file are data.  The first `ahead`

@@ -49,6 +49,16 @@ write_whole(int fd, const void *data, size_t bytes, uint64_t offset)
 	return 0;
 }
 
+/* A file, opened with O_APPEND, that is only appended to. */
+struct append_file {
+	int fd;
+	off_t bytes; /* bytes of whole records or lines */
+};
+
+/* Appends to a file.  What did not fit whole is cut off again: nothing may
+ * follow half a record.  0 or -errno. */
+int append_bytes(struct append_file *to, const void *data, size_t bytes);
+
 enum { STRIDE_PREFIX = 4096 }; /* bytes, at most */
 
 /* Data in packets that lie apart in a file: before each payload is a prefix

@@ -86,7 +86,7 @@ add_records(struct folder *f, const struct index_record *records, size_t n)
 	}
 	if (!err && (fdatasync(f->meta.fd) < 0 || fsync(f->dir) < 0))
 		err = -errno;
-	return err ? err : folder_append_records(f, records, (unsigned)n);
+	return err ? err : index_append(&f->index, records, n);
 }
 
 /* ---- half a folder ------------------------------------------------------- */
@@ -191,7 +191,7 @@ lock_index(struct folder *f)
 	char file[LAYOUT_FILE];
 	int err = open_tail(f, &f->index, layout_index(file, f->plan.name));
 
-	return err ? err : folder_lock(f->index.fd);
+	return err ? err : index_lock(f->index.fd);
 }
 
 /* State of opening a folder. */

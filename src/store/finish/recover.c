@@ -29,6 +29,7 @@
 #include "base/units.h"
 #include "store/disk/file.h"
 #include "store/foreign/vbs_cfg.h"
+#include "store/record/meta.h"
 #include "store/finish/recover_priv.h"
 
 /* ---- is it one recording? ------------------------------------------------ */
@@ -102,69 +103,35 @@ check_heads(const struct recovery *r, struct fault *fault)
 
 /*
  * Writes lines of metadata and indexes.  In a dry run nothing is written, and
- * the index's own state in memory is used.  An index that loses records is
- * written anew beside the old one, and replaces it once it is durable and
- * locked.
+ * the index's own state in memory is used.
  */
-
-static int
-put_line(int fd, const json_t *line, uint64_t *offset)
-{
-	char *text = json_dumps(line, JSON_COMPACT);
-	size_t length;
-	int err;
-
-	if (!text)
-		return -ENOMEM;
-	length = strlen(text);
-	text[length++] = '\n'; /* replaces the terminating 0 */
-	err = write_whole(fd, text, length, *offset);
-	*offset += length;
-	free(text);
-	return err;
-}
 
 /* meta_bytes ends at the last whole line; a torn one behind it is cut off. */
 int
 recover_note(const struct recovery *r, unsigned disk, const json_t *line)
 {
 	struct recording_part *part = &r->rec->part[disk];
+	struct append_file meta = { .bytes = (off_t)part->meta_bytes };
 	char file[LAYOUT_FILE];
-	int fd, err = 0;
+	int err = 0;
 
 	if (r->dry)
 		return 0;
-	fd = recover_open(r, disk, layout_meta(file, r->rec->name),
-			  O_WRONLY | O_CREAT);
-	if (fd < 0)
-		return fd;
-	if (ftruncate(fd, (off_t)part->meta_bytes) < 0)
+	meta.fd = recover_open(r, disk, layout_meta(file, r->rec->name),
+			       O_WRONLY | O_CREAT | O_APPEND);
+	if (meta.fd < 0)
+		return meta.fd;
+	if (ftruncate(meta.fd, meta.bytes) < 0)
 		err = -errno;
-	if (!err && !part->meta_bytes)
-		err = put_line(fd, r->rec->head, &part->meta_bytes);
+	if (!err && !meta.bytes)
+		err = meta_append(&meta, r->rec->head);
 	if (!err)
-		err = put_line(fd, line, &part->meta_bytes);
-	if (!err && fdatasync(fd) < 0)
+		err = meta_append(&meta, line);
+	if (!err && fdatasync(meta.fd) < 0)
 		err = -errno;
-	close(fd);
+	part->meta_bytes = (uint64_t)meta.bytes;
+	close(meta.fd);
 	return err;
-}
-
-/* Locks an index.  Tries for 200 ms, as readers hold the lock only for a
- * moment. */
-static int
-lock(int fd)
-{
-	enum { TRIES = 20, WAIT_US = 10000 };
-
-	for (int i = 0; i < TRIES; i++) {
-		if (!flock(fd, LOCK_EX | LOCK_NB))
-			return 0;
-		if (errno != EWOULDBLOCK)
-			return -errno;
-		usleep(WAIT_US);
-	}
-	return -EBUSY;
 }
 
 /* True if a writer is just creating its folder: only the index's temporary name
@@ -197,91 +164,49 @@ lock_index(struct recovery *r, unsigned disk)
 	if ((r->args->look && r->rec->part[disk].locked) || is_begun(r, disk))
 		return -EBUSY;
 	fd = recover_open(r, disk, layout_index(file, r->rec->name),
-			  r->dry ? O_RDONLY : O_RDWR | O_CREAT);
+			  r->dry ? O_RDONLY : O_RDWR | O_CREAT | O_APPEND);
 	if (fd == -ENOENT && r->dry)
 		fd = recover_open(r, disk, ".", O_RDONLY | O_DIRECTORY);
 	if (fd < 0)
 		return fd;
-	r->index[disk] = fd;
-	return r->args->look ? 0 : lock(fd);
+	r->index[disk].fd = fd;
+	return r->args->look ? 0 : index_lock(fd);
 }
 
-/* Overwrites an end record, which is written again at the end. */
+/* Cuts an end record off, which is written again at the end. */
 int
 recover_add(struct recovery *r, unsigned disk,
 	    const struct index_record *record)
 {
 	struct recording_part *part = &r->rec->part[disk];
-	uint64_t end = part->index_bytes;
-	uint8_t raw[INDEX_BYTES];
-	int err;
+	struct append_file *index = &r->index[disk];
 
 	if (r->dry)
 		return 0;
 	if (part->ended) {
-		end -= INDEX_BYTES;
-		if (ftruncate(r->index[disk], (off_t)end) < 0)
+		if (ftruncate(index->fd, index->bytes - INDEX_BYTES) < 0)
 			return -errno;
+		index->bytes -= INDEX_BYTES;
 		part->ended = false;
 	}
-	index_pack(raw, record);
-	err = write_whole(r->index[disk], raw, sizeof raw, end);
-	if (!err && fdatasync(r->index[disk]) < 0)
-		err = -errno;
-	if (!err)
-		part->index_bytes = end + sizeof raw;
-	return err;
-}
-
-static int
-write_records(int fd, const struct recording_part *part)
-{
-	uint8_t raw[INDEX_BYTES];
-	int err = 0;
-
-	for (size_t i = 0; i < part->records && !err; i++) {
-		index_pack(raw, &part->record[i]);
-		err = write_whole(fd, raw, sizeof raw, i * INDEX_BYTES);
-	}
-	if (!err && fdatasync(fd) < 0)
-		err = -errno;
-	return err ? err : lock(fd);
-}
-
-static int
-replace(struct recovery *r, unsigned disk)
-{
-	struct recording_part *part = &r->rec->part[disk];
-	char file[LAYOUT_FILE], fresh[LAYOUT_FILE];
-	int fd, err;
-
-	layout_index(file, r->rec->name);
-	layout_index_new(fresh, r->rec->name);
-	fd = recover_open(r, disk, fresh, O_RDWR | O_CREAT | O_TRUNC);
-	if (fd < 0)
-		return fd;
-	err = write_records(fd, part);
-	if (!err && (renameat(part->dir, fresh, part->dir, file) < 0 ||
-		     fsync(part->dir) < 0))
-		err = -errno;
-	if (err) {
-		close(fd);
-		return err;
-	}
-	close(r->index[disk]);
-	r->index[disk] = fd;
-	return 0;
+	return index_append(index, record, 1);
 }
 
 int
 recover_rewrite(struct recovery *r, unsigned disk)
 {
 	struct recording_part *part = &r->rec->part[disk];
-	int err = r->dry ? 0 : replace(r, disk);
+	int old = r->index[disk].fd, err = 0;
+	char file[LAYOUT_FILE];
 
+	if (!r->dry)
+		err = index_replace(&r->index[disk], part->dir, r->rec->name,
+				    part->record, part->records);
 	if (err)
-		return err;
-	part->index_bytes = part->records * INDEX_BYTES;
+		return recover_refused(
+		    r, disk, layout_index_new(file, r->rec->name), err);
+	if (!r->dry && old >= 0)
+		close(old);
 	part->ended = false;
 	return 0;
 }
@@ -303,16 +228,23 @@ recover_say(const struct recovery *r, const char *format, ...)
 }
 
 int
+recover_refused(const struct recovery *r, unsigned disk, const char *file,
+		int err)
+{
+	if (disk_hint(err))
+		snprintf(r->refused, RECOVER_PATH, "%s/%s/%s",
+			 r->disks->disk[disk].path, r->rec->name, file);
+	return err;
+}
+
+int
 recover_open(const struct recovery *r, unsigned disk, const char *file,
 	     int flags)
 {
 	int fd =
 	    disk_open_at(r->rec->part[disk].dir, file, flags, DISK_NO_LINKS);
 
-	if (fd < 0 && disk_hint(fd))
-		snprintf(r->refused, RECOVER_PATH, "%s/%s/%s",
-			 r->disks->disk[disk].path, r->rec->name, file);
-	return fd;
+	return fd < 0 ? recover_refused(r, disk, file, fd) : fd;
 }
 
 int
@@ -411,7 +343,7 @@ end_all(struct recovery *r)
 	if (!layout_plan_shared(&r->rec->plan))
 		return 0;
 	for (unsigned i = 0; i < r->disks->n && !err; i++) {
-		if (r->index[i] >= 0)
+		if (r->index[i].fd >= 0)
 			err = recover_data_end(r, i);
 	}
 	return err;
@@ -502,7 +434,7 @@ close_all(struct recovery *r)
 	int err = tail ? 0 : -ENOMEM;
 
 	for (unsigned i = 0; i < r->disks->n && !err; i++) {
-		if (r->index[i] >= 0 && !r->rec->part[i].ended)
+		if (r->index[i].fd >= 0 && !r->rec->part[i].ended)
 			err = close_disk(r, i, &end, tail);
 	}
 	json_decref(tail);
@@ -551,7 +483,7 @@ lock_all(struct recovery *r)
 	int err = recover_folders(r);
 
 	for (unsigned i = 0; i < r->disks->n; i++)
-		r->index[i] = -1;
+		r->index[i].fd = -1;
 	for (unsigned i = 0; i < r->disks->n && !err; i++) {
 		if (r->rec->part[i].dir >= 0)
 			err = lock_index(r, i);
@@ -563,8 +495,8 @@ static void
 unlock_all(struct recovery *r)
 {
 	for (unsigned i = 0; r->index && i < r->disks->n; i++) {
-		if (r->index[i] >= 0)
-			close(r->index[i]);
+		if (r->index[i].fd >= 0)
+			close(r->index[i].fd);
 	}
 	free(r->index);
 }
@@ -619,7 +551,7 @@ run(struct recovery *r)
 {
 	int err;
 
-	r->index = malloc((r->disks->n + 1) * sizeof *r->index);
+	r->index = calloc(r->disks->n + 1, sizeof *r->index);
 	if (!r->index)
 		return -ENOMEM;
 	err = lock_all(r);

@@ -62,7 +62,7 @@ read_sums(struct recovery *r)
 	for (unsigned i = 0; i < r->disks->n && !err; i++) {
 		int fd;
 
-		if (r->index[i] < 0)
+		if (r->index[i].fd < 0)
 			continue;
 		fd = recover_open(r, i, layout_sums(file, r->rec->name),
 				  r->dry ? O_RDONLY : O_RDWR);
@@ -547,17 +547,17 @@ cut_index(struct recovery *r, unsigned disk)
 	struct recording_part *part = &r->rec->part[disk];
 	uint64_t good = part->index_bytes - part->torn;
 
+	r->index[disk].bytes = (off_t)good;
 	if (!part->torn)
 		return 0;
-	if (!r->dry && (ftruncate(r->index[disk], (off_t)good) < 0 ||
-			fdatasync(r->index[disk]) < 0))
+	if (!r->dry && (ftruncate(r->index[disk].fd, (off_t)good) < 0 ||
+			fdatasync(r->index[disk].fd) < 0))
 		return -errno;
 	recover_say(r,
 		    "cut %" PRIu64 " bytes that are no record from the "
 		    "index on %s",
 		    part->torn, r->disks->disk[disk].path);
 	r->report->torn += part->torn;
-	part->index_bytes = good;
 	part->torn = 0;
 	return 0;
 }
@@ -684,9 +684,8 @@ find_orphans(struct recovery *r, unsigned disk)
 	int err = leftovers_read(l, part->dir, &r->rec->plan, part->record,
 				 part->records);
 
-	if (err && *l->file)
-		snprintf(r->refused, RECOVER_PATH, "%s/%s/%s",
-			 r->disks->disk[disk].path, r->rec->name, l->file);
+	if (err)
+		recover_refused(r, disk, l->file, err);
 	for (size_t i = 0; i < l->n && !err; i++) {
 		if (l->block[i].noted)
 			err = recover_remember(r, &l->block[i].record);
@@ -713,12 +712,12 @@ recover_find(struct recovery *r)
 	if (!r->left)
 		return -ENOMEM;
 	for (unsigned i = 0; i < r->disks->n && !err; i++) {
-		if (r->index[i] < 0)
+		if (r->index[i].fd < 0)
 			continue;
 		err = cut_index(r, i);
 	}
 	for (unsigned i = 0; i < r->disks->n && !err; i++) {
-		if (r->index[i] >= 0)
+		if (r->index[i].fd >= 0)
 			err = find_orphans(r, i);
 	}
 	recover_sort_notes(r);
@@ -730,7 +729,7 @@ recover_find(struct recovery *r)
 	if (!err && !layout_plan_shared(&r->rec->plan))
 		err = settle_twins(r);
 	for (unsigned i = 0; i < r->disks->n && !err; i++) {
-		if (r->index[i] >= 0)
+		if (r->index[i].fd >= 0)
 			err = take_known(r, i);
 	}
 	/* Records of a shared file must stay in the order of its blocks. */

@@ -246,10 +246,11 @@ recover_foreign(struct recovery *r, struct fault *fault)
 	if (err)
 		return err;
 	rec = r->rec;
-	r->index = malloc((r->disks->n + 1) * sizeof *r->index);
+	r->index = calloc(r->disks->n + 1, sizeof *r->index);
 	if (!r->index)
 		return recover_explain(fault, rec->name, -ENOMEM);
-	memset(r->index, 0xff, r->disks->n * sizeof *r->index);
+	for (unsigned i = 0; i < r->disks->n; i++)
+		r->index[i].fd = -1;
 	r->report->packets = rec->facts.packets;
 	err = move_doubles(r);
 	for (unsigned i = 0; i < r->disks->n && !err; i++) {

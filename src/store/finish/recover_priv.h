@@ -35,8 +35,8 @@ struct recovery {
 	struct recover_report *report;
 	const struct recover_args *args;
 	bool dry;
-	int *index;		/* locked; one per disk, -1: no folder */
-	struct leftovers *left; /* one per disk */
+	struct append_file *index; /* locked; one per disk; fd -1: none */
+	struct leftovers *left;	   /* one per disk */
 	struct orphan *orphan;
 	size_t orphans;
 	/* All known records: first those of the indexes, disk by disk, then
@@ -62,6 +62,11 @@ __attribute__((format(printf, 2, 3))) void recover_say(const struct recovery *r,
  * disk_open_at(), and follows no links. */
 int recover_open(const struct recovery *r, unsigned disk, const char *file,
 		 int flags);
+
+/* Keeps the path of a file that an error is about, if it has a hint; returns the
+ * error. */
+int recover_refused(const struct recovery *r, unsigned disk, const char *file,
+		    int err);
 
 /* Appends a line to a disk's metadata, durably, behind its last whole line.
  * Returns 0 or -errno. */

@@ -4,15 +4,20 @@
  * file is the same on every machine and a record in memory may grow.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/crc32c.h"
 #include "contract/bytes.h"
+#include "store/disk/disk.h"
+#include "store/disk/layout.h"
 #include "store/record/index.h"
-#include "store/disk/file.h"
 
 enum {
 	AT_NUMBER = 0,
@@ -125,4 +130,71 @@ index_read(int fd, struct index_record **records, size_t *n, uint64_t *torn)
 fail:
 	free(list);
 	return (int)got;
+}
+
+int
+index_lock(int fd)
+{
+	const struct timespec moment = { .tv_nsec = 5000000 };
+	unsigned tries = 100;
+
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK)
+			return -errno;
+		if (!--tries)
+			return -EBUSY;
+		nanosleep(&moment, NULL);
+	}
+	return 0;
+}
+
+int
+index_append(struct append_file *index, const struct index_record *records,
+	     size_t n)
+{
+	enum { BATCH = 64 };
+	uint8_t raw[BATCH * INDEX_BYTES];
+	int err = 0;
+
+	while (n && !err) {
+		size_t batch = n < BATCH ? n : BATCH;
+
+		for (size_t i = 0; i < batch; i++)
+			index_pack(raw + i * INDEX_BYTES, &records[i]);
+		err = append_bytes(index, raw, batch * INDEX_BYTES);
+		records += batch;
+		n -= batch;
+	}
+	if (!err && fdatasync(index->fd) < 0)
+		err = -errno;
+	return err;
+}
+
+int
+index_replace(struct append_file *index, int dir, const char *name,
+	      const struct index_record *records, size_t n)
+{
+	char file[LAYOUT_FILE], made[LAYOUT_FILE];
+	struct append_file is = { 0 };
+	int err;
+
+	layout_index_new(made, name);
+	is.fd = disk_open_at(dir, made, O_CREAT | O_TRUNC | O_RDWR | O_APPEND,
+			     DISK_NO_LINKS);
+	if (is.fd < 0)
+		return is.fd;
+	err = index_append(&is, records, n);
+	if (!err)
+		err = index_lock(is.fd);
+	if (!err && renameat(dir, made, dir, layout_index(file, name)) < 0)
+		err = -errno;
+	if (err)
+		unlinkat(dir, made, 0);
+	else if (fsync(dir) < 0)
+		err = -errno;
+	if (err)
+		close(is.fd);
+	else
+		*index = is;
+	return err;
 }

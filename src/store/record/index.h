@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "store/disk/file.h"
+
 /*
  * An index is a file of 64-byte little-endian records: one for each block of a
  * recording that lies on this disk, in the order in which they were written
@@ -80,5 +82,22 @@ int index_unpack(struct index_record *r, const uint8_t raw[INDEX_BYTES]);
  */
 int index_read(int fd, struct index_record **records, size_t *n,
 	       uint64_t *torn);
+
+/* Locks an index for its writer.  Tries for half a second, because programs
+ * that list recordings lock it for a moment to see whether it is being written.
+ * Returns 0, -EBUSY or -errno. */
+int index_lock(int fd);
+
+/* Appends records to an index, durably.  Returns 0 or -errno. */
+int index_append(struct append_file *index, const struct index_record *records,
+		 size_t n);
+
+/*
+ * Writes the index of recording `name` in folder `dir` anew, beside the old one,
+ * which it replaces once it is durable and locked.  Returns 0, and *index open;
+ * or -errno.
+ */
+int index_replace(struct append_file *index, int dir, const char *name,
+		  const struct index_record *records, size_t n);
 
 #endif

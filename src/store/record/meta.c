@@ -284,6 +284,22 @@ meta_read_cut(const json_t *line)
 	return text_number(line, "cut");
 }
 
+int
+meta_append(struct append_file *to, const json_t *line)
+{
+	char *text = json_dumps(line, JSON_COMPACT);
+	size_t length;
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	length = strlen(text);
+	text[length] = '\n'; /* replaces the terminating 0 */
+	err = append_bytes(to, text, length + 1);
+	free(text);
+	return err;
+}
+
 uint64_t
 meta_most(const struct index_record *record, size_t records)
 {

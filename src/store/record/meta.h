@@ -118,6 +118,9 @@ int meta_read_descriptor(const char *text, uint8_t **raw, uint32_t *bytes);
 json_t *meta_heap_event(const struct block *b, unsigned subs,
 			const struct notes_event *e);
 
+/* Appends a line.  0 or -errno. */
+int meta_append(struct append_file *to, const json_t *line);
+
 /*
  * Upper limit for the bytes of a disk's metadata, given its index: the lines
  * tell of blocks, and holes take at most a quarter as much room as the data.  A

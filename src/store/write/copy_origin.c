@@ -191,35 +191,6 @@ records_drop(struct copy_mend *m)
 	m->n = kept;
 }
 
-static int
-index_write(const struct copy_mend *m)
-{
-	char made[LAYOUT_FILE], file[LAYOUT_FILE];
-	uint8_t raw[INDEX_BYTES];
-	int fd, err = 0;
-
-	layout_index_new(made, m->name);
-	fd = disk_open_at(m->dir, made, O_CREAT | O_TRUNC | O_WRONLY,
-			  DISK_NO_LINKS);
-	if (fd < 0)
-		return fd;
-	for (size_t i = 0; i < m->n && !err; i++) {
-		index_pack(raw, &m->record[i]);
-		err = write_whole(fd, raw, sizeof raw, i * INDEX_BYTES);
-	}
-	if (!err && fdatasync(fd) < 0)
-		err = -errno;
-	close(fd);
-	if (!err &&
-	    renameat(m->dir, made, m->dir, layout_index(file, m->name)) < 0)
-		err = -errno;
-	if (err)
-		unlinkat(m->dir, made, 0);
-	else if (fsync(m->dir) < 0)
-		err = -errno;
-	return err;
-}
-
 /* Returns the numbers of its blocks, sorted; malloc'ed. */
 static uint64_t *
 numbers_of(const struct copy_mend *m, size_t *n)
@@ -264,6 +235,7 @@ static int
 mend(struct copy_mend *m)
 {
 	char file[LAYOUT_FILE];
+	struct append_file made;
 	uint64_t torn;
 	int err;
 
@@ -277,8 +249,11 @@ mend(struct copy_mend *m)
 	if (err)
 		return err;
 	records_drop(m);
-	if (m->dropped)
-		err = index_write(m);
+	if (m->dropped) {
+		err = index_replace(&made, m->dir, m->name, m->record, m->n);
+		if (!err)
+			close(made.fd);
+	}
 	if (!err && !layout_plan_shared(&m->plan))
 		err = chunks_drop(m);
 	return err;

@@ -20,10 +20,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "store/disk/file.h"
@@ -403,52 +401,6 @@ data_end(struct folder *f)
 
 /* ---- creating ------------------------------------------------------------ */
 
-/* Cuts off a partial append.  If that fails too, readers stop at the half
- * record. */
-static int
-cut(struct append_file *tail, int err)
-{
-	return ftruncate(tail->fd, tail->bytes) < 0 ? -EIO : err;
-}
-
-/* Appends to a file.  What did not fit whole is cut off again.  Returns 0 or
- * -errno. */
-static int
-append(struct append_file *tail, const void *data, size_t bytes)
-{
-	const char *at = data;
-	size_t left = bytes;
-
-	while (left) {
-		ssize_t put = write(tail->fd, at, left);
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put < 0)
-			return cut(tail, -errno);
-		at += put;
-		left -= (size_t)put;
-	}
-	tail->bytes += (off_t)bytes;
-	return 0;
-}
-
-static int
-append_line(struct append_file *tail, const json_t *line)
-{
-	char *text = json_dumps(line, JSON_COMPACT);
-	size_t length;
-	int err;
-
-	if (!text)
-		return -ENOMEM;
-	length = strlen(text);
-	text[length] = '\n'; /* replaces the terminating 0 */
-	err = append(tail, text, length + 1);
-	free(text);
-	return err;
-}
-
 static int
 create(int dir, const char *file)
 {
@@ -465,26 +417,10 @@ create_meta(struct folder *f, const json_t *head)
 	f->meta.fd = create(f->dir, layout_meta(file, f->plan.name));
 	if (f->meta.fd < 0)
 		return f->meta.fd;
-	err = append_line(&f->meta, head);
+	err = meta_append(&f->meta, head);
 	if (!err && fdatasync(f->meta.fd) < 0)
 		err = -errno;
 	return err;
-}
-
-int
-folder_lock(int fd)
-{
-	const struct timespec moment = { .tv_nsec = 5000000 };
-	unsigned tries = 100;
-
-	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		if (errno != EWOULDBLOCK)
-			return -errno;
-		if (!--tries)
-			return -EBUSY;
-		nanosleep(&moment, NULL);
-	}
-	return 0;
 }
 
 static int
@@ -495,7 +431,7 @@ create_index(struct folder *f)
 	f->index.fd = create(f->dir, layout_index_new(made, f->plan.name));
 	if (f->index.fd < 0)
 		return f->index.fd;
-	return folder_lock(f->index.fd);
+	return index_lock(f->index.fd);
 }
 
 static int
@@ -752,7 +688,7 @@ folder_sum(struct folder *f, const struct block *b)
 		err = open_sums(f);
 	if (!err) {
 		sums_pack(raw, b);
-		err = append(&f->sums, raw, bytes);
+		err = append_bytes(&f->sums, raw, bytes);
 	}
 	f->summed |= !err;
 	free(raw);
@@ -764,7 +700,7 @@ folder_sum(struct folder *f, const struct block *b)
 int
 folder_note(struct folder *folder, const json_t *line)
 {
-	int err = append_line(&folder->meta, line);
+	int err = meta_append(&folder->meta, line);
 
 	if (!err)
 		folder->noted = true;
@@ -774,7 +710,7 @@ folder_note(struct folder *folder, const json_t *line)
 int
 folder_note_lines(struct folder *folder, const char *lines, size_t bytes)
 {
-	int err = bytes ? append(&folder->meta, lines, bytes) : 0;
+	int err = bytes ? append_bytes(&folder->meta, lines, bytes) : 0;
 
 	if (!err && bytes)
 		folder->noted = true;
@@ -802,28 +738,6 @@ sync_meta(struct folder *folder)
 		return -errno;
 	folder->noted = false;
 	return 0;
-}
-
-int
-folder_append_records(struct folder *folder, const struct index_record *records,
-		      unsigned n)
-{
-	enum { BATCH = 64 };
-	uint8_t raw[BATCH * INDEX_BYTES];
-	int err = 0;
-
-	while (n && !err) {
-		unsigned batch = n < BATCH ? n : BATCH;
-
-		for (unsigned i = 0; i < batch; i++)
-			index_pack(raw + i * INDEX_BYTES, &records[i]);
-		err = append(&folder->index, raw, batch * INDEX_BYTES);
-		records += batch;
-		n -= batch;
-	}
-	if (!err && fdatasync(folder->index.fd) < 0)
-		err = -errno;
-	return err;
 }
 
 /* Returns -ENOENT if the folder was removed: writes to its open files would
@@ -854,7 +768,7 @@ sync_all(struct folder *folder, const struct index_record *records, unsigned n)
 		return err;
 	if (fsync(folder->dir) < 0)
 		return -errno;
-	return folder_append_records(folder, records, n);
+	return index_append(&folder->index, records, n);
 }
 
 int
@@ -907,7 +821,7 @@ folder_close(struct folder *folder, const struct index_record *end,
 	if (end && !err)
 		err = write_cfg(folder, end, tail);
 	if (end) {
-		worse = folder_append_records(folder, end, 1);
+		worse = index_append(&folder->index, end, 1);
 		if (!err)
 			err = worse;
 	}

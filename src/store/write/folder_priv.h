@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include "store/write/folder.h"
+#include "store/disk/file.h"
 #include "store/disk/layout.h"
 
 /*
@@ -14,12 +15,6 @@
  *                    metadata and checksums, and closes it
  *   store/finish/folder_resume.c opens one that exists, and cleans it up
  */
-
-/* A file that is only appended to. */
-struct append_file {
-	int fd;
-	off_t bytes; /* bytes of whole records or lines */
-};
 
 struct folder {
 	struct layout_plan plan;
@@ -50,13 +45,6 @@ struct folder {
  * -EBADMSG: bad layout in the head; -ENOMEM. */
 int folder_make(struct folder **folder, const struct disk *disk,
 		const char *name, const json_t *head);
-/* Locks an index for its writer.  Tries for half a second, because programs
- * that list recordings lock it for a moment to see whether it is being written.
- * Returns 0, -EBUSY or -errno. */
-int folder_lock(int fd);
-/* Appends records to the index, durably.  Returns 0 or -errno. */
-int folder_append_records(struct folder *f, const struct index_record *records,
-			  unsigned n);
 /* Closes everything and frees the folder. */
 void folder_free(struct folder *f);
 
