@@ -43,6 +43,20 @@ is_done()
 	has_state "$1" done
 }
 
+# ---- broken -------------------------------------------------------------
+
+# Its scan is looked at below, once its time has come.
+scan_text r6 20 2s s | scans_conf "$folder/c.conf"
+wait_for 20 has_state r6 waiting
+{ cat "$folder/c.conf"; echo 'r7 : { stream = '; } >"$work/c.conf"
+cp "$work/c.conf" "$folder/c.conf"
+wait_for 20 says_wrong 'c.conf:'
+grep -q 'c.conf:[0-9]*: syntax error.*its last good version goes on' "$log" ||
+	fail "the log does not say what is wrong"
+# Nor does half of it.
+scan_text r6 3600 2s s | scans_conf "$folder/.c.conf.swp"
+cp "$folder/.c.conf.swp" "$folder/c.conf~"
+
 # ---- on time ------------------------------------------------------------
 
 scan_text r1 4 2s s | scans_conf "$folder/a.conf"
@@ -96,21 +110,18 @@ wait_for 20 has_state r5 running
 rm "$folder/b.conf"
 wait_for 20 grep -q 'r5: b.conf was removed; what runs goes on' "$log"
 same "r5" "$(state r5)" running
+
+# ---- one name twice -----------------------------------------------------
+
+{ scan_text twice 2 1s s; scan_text twice 5 1s s; } |
+	scans_conf "$folder/d.conf"
+wait_for 60 is_over twicea
+same "the first" "$(info twice .state)" complete
 wait_for 60 is_over r5
 wait_for 20 is_done r5
 
-# ---- broken -------------------------------------------------------------
+# ---- broken, in time ----------------------------------------------------
 
-scan_text r6 20 2s s | scans_conf "$folder/c.conf"
-wait_for 20 has_state r6 waiting
-{ cat "$folder/c.conf"; echo 'r7 : { stream = '; } >"$work/c.conf"
-cp "$work/c.conf" "$folder/c.conf"
-wait_for 20 says_wrong 'c.conf:'
-grep -q 'c.conf:[0-9]*: syntax error.*its last good version goes on' "$log" ||
-	fail "the log does not say what is wrong"
-# Nor does half of it.
-scan_text r6 3600 2s s | scans_conf "$folder/.c.conf.swp"
-cp "$folder/.c.conf.swp" "$folder/c.conf~"
 wait_for 90 is_done r6
 near "start of r6" "$(info r6 .start)" "$(scan r6 .start)"
 
@@ -121,12 +132,4 @@ wait_for 20 has_state r8--x- waiting
 scan r8--x- .why | grep -qF "'r8 (x)'"
 same "r9" "$(state r9)" refused
 scan r9 .why | grep -q "there is no stream 'nosuch'"
-
-# ---- one name twice -----------------------------------------------------
-
-rm "$folder/c.conf"
-{ scan_text twice 2 1s s; scan_text twice 5 1s s; } |
-	scans_conf "$folder/d.conf"
-wait_for 60 is_over twicea
-same "the first" "$(info twice .state)" complete
 spated_stop
