@@ -44,8 +44,10 @@ begin mixed
 n=0
 first=
 until all_full; do
-	send good:$n:2000
-	n=$((n + 2000))
+	# Far from full, one step need not be small.
+	step=$((n + 8000 < 70 * room / 100 ? 8000 : 2000))
+	send good:$n:$step
+	n=$((n + step))
 	wait_for 60 came mixed $n
 	[ $n -lt 200000 ] || fail "they are never full"
 	[ -z "$first" ] || continue
