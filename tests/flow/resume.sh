@@ -25,15 +25,20 @@ bytes_are()
 	[ "$(info "$1" .bytes)" -ge "$2" ]
 }
 
-# Whole blocks, of which the last are closed by their age.
+# Whole blocks.
 feed()
 {
 	local name=$1 part=$2 packets=$3
 
 	gen --format raw --sequence le64@0 --payload $payload --rate 100Mbps \
 		--packets "$packets" --dump "$work/ideal.$name.$part"
-	written=$((${written:-0} + packets * payload))
-	wait_for 30 bytes_are "$name" "$written"
+	fed=$((${fed:-0} + packets))
+}
+
+# The last blocks are closed by their age.
+written()
+{
+	wait_for 30 bytes_are "$1" $((fed * payload))
 }
 
 resume()
@@ -65,11 +70,12 @@ quiet()
 {
 	local name=quiet_$1 at
 
-	written=0
+	fed=0
 	stream "$1"
 	spated_start
 	spate record "$name" --stream s --quiet
 	feed "$name" 1 $((20 * block))
+	written "$name"
 	spated_kill
 	keep
 	spated_start
@@ -79,11 +85,13 @@ quiet()
 	same "packets that $name has again" "$(info "$name" .packets)" \
 		$((20 * block))
 	feed "$name" 2 $((10 * block))
+	written "$name"
 	sums "$name"
 	spated_kill
 	spated_start
 	resume "$name"
 	feed "$name" 3 $((10 * block + 7))
+	wait_for 30 came "$name" $fed
 	spate stop "$name" >/dev/null
 	sums "$name"
 	kept "$name"
@@ -127,12 +135,11 @@ send_ports()
 		--rate 100Mbps --dump "$work/sent$part" --json "$@" \
 		>"$work/gen.json"
 	part=$((part + 1))
-	wait_for 60 bytes_are "$name" "$(cat "$work"/sent?.? | wc -c)"
 }
 
 ports_go_on()
 {
-	local part=1 name=$1 i
+	local part=1 name=$1 i before
 
 	rm -f "$work"/sent*
 	conf_write "$(printf '\ts : { listen = [ "127.0.0.1:%s-%s" ]; blocks = 40; %s %s };' \
@@ -141,13 +148,16 @@ ports_go_on()
 	spated_start
 	spate record "$name" --stream s --quiet
 	send_ports "$@"
+	wait_for 60 bytes_are "$name" "$(cat "$work"/sent?.? | wc -c)"
 	told=$(info "$name" '[.descriptors, .controls] | @csv')
 	spated_kill
 	spated_start
 	resume "$name"
 	same "told of $name" "$(info "$name" '[.descriptors, .controls] | @csv')" \
 		"$told"
+	before=$(info "$name" .datagrams)
 	send_ports "$@"
+	wait_for 60 came "$name" $((before + $(jq -s 'map(.sent) | add' "$work/gen.json")))
 	spate stop "$name" >/dev/null
 	same "runs" "$(info "$name" '[.runs[].run] | sort | @csv')" \
 		0,0,0,0,1,1,1,1
@@ -170,12 +180,12 @@ ports_go_on()
 }
 
 ports_go_on ports 'format = "vdif"; prefix = 8; payload = 1032; block = "512K";' \
-	--format vdif --prefix 8 --payload 1032 --packets 3000
+	--format vdif --prefix 8 --payload 1032 --packets 1500
 ports_go_on rows 'format = "spead"; block = "512K";' \
-	--format spead --heaps 20 --heap-bytes 200000 --packet 8972
+	--format spead --heaps 10 --heap-bytes 200000 --packet 8972
 ports_go_on cubes 'format = "spead"; store = "cube"; item = 0x600A;
 	payload = 70001; block = "512K";' --format spead --heap-bytes 70001 \
-	--packet 8972 -o store=cube -o item=0x600A --heaps 40
+	--packet 8972 -o store=cube -o item=0x600A --heaps 20
 port_find
 
 # ---- one stream that is split --------------------------------------------
@@ -185,9 +195,9 @@ conf_write "$(stream_text 'format = "vdif"; fps = 4000; split = "thread";
 split()
 {
 	gen --format vdif --prefix 0 --fps 4000 --threads 0,3 --rate 100Mbps \
-		--packets 2048
-	wait_for 30 bytes_are parts_ds0 $((8032 * 1024 * $1))
-	wait_for 30 bytes_are parts_ds3 $((8032 * 1024 * $1))
+		--packets 1024
+	wait_for 30 bytes_are parts_ds0 $((8032 * 512 * $1))
+	wait_for 30 bytes_are parts_ds3 $((8032 * 512 * $1))
 }
 
 spated_start
@@ -199,7 +209,7 @@ resume parts
 split 2
 spate stop parts >/dev/null
 for key in 0 3; do
-	same "packets of $key" "$(info parts_ds$key .packets)" 2048
+	same "packets of $key" "$(info parts_ds$key .packets)" 1024
 	same "runs of $key" "$(info parts_ds$key '.runs | length')" 2
 	spate verify parts_ds$key --quiet
 done
@@ -209,7 +219,6 @@ spated_stop
 
 settings[-1]='durable = "200ms";'
 stream vbs
-written=0
 spated_start
 spate record loud --stream s --quiet
 at_end 'kill $sender 2>/dev/null'
