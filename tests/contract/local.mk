@@ -98,8 +98,7 @@ tests_contract_test_receive_tcp_LDADD = $(BASE_LIBS) $(SUITE_LIBS)
 
 check_PROGRAMS += tests/contract/test_send
 TESTS += tests/contract/test_send
-tests_contract_test_send_SOURCES = %D%/test_send.c %D%/send_bench.h \
-	%D%/send_peers.h
+tests_contract_test_send_SOURCES = %D%/test_send.c
 tests_contract_test_send_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_contract_test_send_LDFLAGS = -export-dynamic
 tests_contract_test_send_LDADD = $(BASE_LIBS) $(SUITE_LIBS)
