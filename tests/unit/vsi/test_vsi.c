@@ -1,13 +1,275 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands, one by one, against a recorder that is only a struct. */
-#include "lib/vsi_bench.h"
+/*
+ * The commands, one by one, against a recorder that is only a struct: the test
+ * says what it has, and sees what it was told to do.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "lib/suite.h"
 #include "vsi/vsi.c"
+#include "vsi/vsi.h"
 #include "vsi/vsi_copy.c"
-#include "vsi/vsi_record.c"
-#include "vsi/vsi_mode.c"
+#include "vsi/vsi_file.h"
 #include "vsi/vsi_line.c"
+#include "vsi/vsi_mode.c"
 #include "vsi/vsi_net.c"
+#include "vsi/vsi_record.c"
+
+static struct bench {
+	struct vsi v;
+	struct vsi_settings settled;
+	struct vsi_facts facts;
+	struct vsi_space space;
+	bool runs, rename;
+	char name[VSI_NAME], stopped[VSI_NAME];
+	const char *rename_to; /* NULL: as it is */
+	int record_err, settle_err;
+	unsigned records, disks;
+	unsigned sends, unsends;
+	int send_err;
+	struct vsi_send send;
+	struct vsi_sent sent;
+	struct vsi_file_args file;
+	struct vsi_file_facts file_facts;
+	unsigned files; /* that are open */
+	uint64_t from, to;
+	struct vsi_reply reply;
+} bench;
+
+static const char *bench_folder;
+static struct option_texts bench_files;
+
+static int
+bench_record(void *arg, char name[VSI_NAME], bool rename, struct fault *fault)
+{
+	(void)arg;
+	bench.records++;
+	bench.rename = rename;
+	if (bench.record_err)
+		return fault_set(fault, bench.record_err, "no-disk",
+				 "cannot: no disk; at all");
+	if (bench.rename_to)
+		snprintf(name, VSI_NAME, "%s", bench.rename_to);
+	snprintf(bench.name, sizeof bench.name, "%s", name);
+	bench.runs = true;
+	return 0;
+}
+
+static void
+bench_stop(void *arg, const char *name)
+{
+	(void)arg;
+	bench.runs = false;
+	snprintf(bench.stopped, sizeof bench.stopped, "%s", name);
+}
+
+static bool
+bench_runs(void *arg, const char *name)
+{
+	(void)arg;
+	return bench.runs && !strcmp(name, bench.name);
+}
+
+static void
+bench_facts(void *arg, const char *name, struct vsi_facts *f)
+{
+	(void)arg;
+	*f = bench.facts;
+	f->known &= strcmp(name, "nobody") != 0;
+}
+
+static void
+bench_space(void *arg, struct vsi_space *s)
+{
+	(void)arg;
+	*s = bench.space;
+}
+
+static const char *
+bench_disk(void *arg, unsigned i)
+{
+	static const char *const path[] = { "/mnt/disk0", "/mnt/disk1",
+					    "/data/x" };
+
+	(void)arg;
+	return i < bench.disks ? path[i] : NULL;
+}
+
+static int
+bench_settle(void *arg, const struct vsi_settings *s, struct fault *fault)
+{
+	(void)arg;
+	if (bench.settle_err)
+		return fault_set(fault, bench.settle_err, "conf", "cannot be");
+	bench.settled = *s;
+	return 0;
+}
+
+static const char *
+bench_format(void *arg, uint32_t *payload, uint32_t *prefix, uint16_t *port)
+{
+	(void)arg;
+	*payload = 8032;
+	*prefix = 8;
+	*port = 46227;
+	return "vdif";
+}
+
+static int
+bench_send(void *arg, const struct vsi_send *s, unsigned *id,
+	   struct fault *fault)
+{
+	(void)arg;
+	bench.sends++;
+	bench.send = *s;
+	if (s->fd >= 0)
+		close(s->fd);
+	*id = 7;
+	return bench.send_err
+		   ? fault_set(fault, bench.send_err, "usage", "cannot be sent")
+		   : 0;
+}
+
+static void
+bench_sent(void *arg, unsigned id, struct vsi_sent *s)
+{
+	(void)arg;
+	ck_assert_uint_eq(id, 7);
+	*s = bench.sent;
+}
+
+static void
+bench_unsend(void *arg, unsigned id)
+{
+	(void)arg;
+	ck_assert_uint_eq(id, 7);
+	bench.unsends++;
+}
+
+static bool
+bench_inbox(void *arg, uint16_t port)
+{
+	(void)arg;
+	return port == 2631;
+}
+
+/* A file that is only a struct, too. */
+struct vsi_file {
+	int none;
+};
+
+int
+vsi_file_start(struct vsi_file **file, const struct vsi_file_args *args,
+	       struct fault *fault)
+{
+	static struct vsi_file one;
+
+	bench.file = *args;
+	if (!args->folders->n)
+		return fault_set(fault, -EPERM, "usage", "no files here");
+	*file = &one;
+	bench.files++;
+	return 0;
+}
+
+void
+vsi_file_go(struct vsi_file *f, uint64_t from, uint64_t to)
+{
+	(void)f;
+	bench.from = from;
+	bench.to = to;
+	bench.file_facts.state = VSI_FILE_RUNNING;
+}
+
+void
+vsi_file_facts(const struct vsi_file *f, struct vsi_file_facts *facts)
+{
+	(void)f;
+	*facts = bench.file_facts;
+}
+
+int
+vsi_file_take(struct vsi_file *f)
+{
+	(void)f;
+	return dup(0);
+}
+
+void
+vsi_file_stop(struct vsi_file *f)
+{
+	bench.files -= f != NULL;
+}
+
+static void
+bench_runtime(void *arg, const struct vsi_command *c, struct vsi_reply *r)
+{
+	(void)arg;
+	vsi_say(r, VSI_DONE, "%s", c->query ? "default : 1" : vsi_field(c, 0));
+}
+
+static void
+bench_begin(void)
+{
+	static const struct vsi_host host = {
+		.record = bench_record,
+		.stop = bench_stop,
+		.runs = bench_runs,
+		.facts = bench_facts,
+		.space = bench_space,
+		.disk = bench_disk,
+		.settle = bench_settle,
+		.format = bench_format,
+		.send = bench_send,
+		.sent = bench_sent,
+		.unsend = bench_unsend,
+		.inbox = bench_inbox,
+		.files = &bench_files,
+		.allow = &bench_files,
+		.runtime = bench_runtime,
+	};
+
+	memset(&bench, 0, sizeof bench);
+	bench.disks = 2;
+	bench_files = (struct option_texts){ .text = &bench_folder,
+					     .n = bench_folder != NULL };
+	bench.facts.known = true;
+	vsi_init(&bench.v, &host);
+}
+
+/* The reply to one command. */
+static const char *
+ask(const char *of)
+{
+	static char text[VSI_COMMAND];
+	struct vsi_command c;
+	const char *why;
+
+	snprintf(text, sizeof text, "%s", of);
+	ck_assert_int_eq(vsi_command_parse(&c, text, &why), 0);
+	vsi_reply_begin(&bench.reply, &c);
+	ck_assert(vsi_command(&bench.v, &c, &bench.reply));
+	vsi_reply_end(&bench.reply);
+	return bench.reply.text;
+}
+
+#define SAYS(command, reply) ck_assert_str_eq(ask(command), reply)
+
+/* Only the code matters, and that there are words. */
+static int
+code(const char *command)
+{
+	const char *text = ask(command);
+	int n = -1;
+
+	ck_assert_int_eq(sscanf(text, "!%*[a-z0-9_]%*1[=?] %d", &n), 1);
+	if (n > 1)
+		ck_assert_msg(strlen(strchr(text, ':')) > 6, "%s", text);
+	return n;
+}
 
 START_TEST(words)
 {
@@ -531,7 +793,280 @@ START_TEST(vbs_to_vbs)
 }
 END_TEST
 
+/* ---- what is received, disks and scans ---------------------------------- */
+
+START_TEST(modes)
+{
+	bench_begin();
+	SAYS("mode?", "!mode? 0 : none : VDIF :  :  : 8032 ;");
+	SAYS("mode=VDIF_8000-512-16-2", "!mode= 0 ;");
+	ck_assert_uint_eq(vsi_mode_frame(&bench.settled.mode), 8032);
+	SAYS("mode?", "!mode? 0 : VDIF_8000-512-16-2 : VDIF : 32 : "
+		      "16000000.000 : 8000 ;");
+	ck_assert_int_eq(code("mode=VLBA1_4-512-8-2"), VSI_FAILED);
+	bench.settle_err = -EINVAL;
+	SAYS("mode=Mark5B-512-16-2", "!mode= 8 : cannot be ;");
+	SAYS("mode?", "!mode? 0 : VDIF_8000-512-16-2 : VDIF : 32 : "
+		      "16000000.000 : 8000 ;");
+	bench.settle_err = 0;
+	SAYS("mode=ext:0xffffffff:2", "!mode= 0 ;");
+	SAYS("mode?", "!mode? 0 : ext : 0xffffffff : 2 : 16 ;");
+	SAYS("mode=none", "!mode= 0 ;");
+	ask("record=on:x");
+	SAYS("mode=none", "!mode= 6 : not whilst vbsrecord is in progress ;");
+	ck_assert_int_eq(code("mode?"), 0);
+}
+END_TEST
+
+START_TEST(protocols)
+{
+	bench_begin();
+	SAYS("net_protocol?", "!net_protocol? 0 : udps : 0 : 0 : 8 ;");
+	SAYS("net_protocol=udpsnor:32000000:256000000:4", "!net_protocol= 0 ;");
+	ck_assert_int_eq(bench.settled.prefix, 8);
+	ck_assert_uint_eq(bench.settled.buffer, 32000000);
+	SAYS("net_protocol?",
+	     "!net_protocol? 0 : udpsnor : 32000000 : 256000000 : 4 ;");
+	/* What is left out stays. */
+	SAYS("net_protocol=::128k", "!net_protocol= 0 ;");
+	SAYS("net_protocol?",
+	     "!net_protocol? 0 : udpsnor : 32000000 : 131072 : 4 ;");
+	SAYS("net_protocol=pudp", "!net_protocol= 0 ;");
+	ck_assert_int_eq(bench.settled.prefix, 0);
+	SAYS("net_protocol=udp", "!net_protocol= 0 ;");
+	ck_assert_ptr_nonnull(strstr(ask("net_protocol?"), " udps : "));
+	/* The codes are jive5ab's. */
+	ck_assert_int_eq(code("net_protocol=quark"), VSI_CONFLICT);
+	ck_assert_ptr_nonnull(
+	    strstr(ask("net_protocol=udt"), "= 6 : udt is not done here"));
+	ck_assert_int_eq(code("net_protocol=udps:9G"), VSI_CONFLICT);
+	ck_assert_int_eq(code("net_protocol=udps:3000M"), VSI_CONFLICT);
+	ck_assert_int_eq(code("net_protocol=udps:::0"), VSI_PARAMETER);
+	ck_assert_int_eq(code("net_protocol="), VSI_DONE);
+	ck_assert_uint_eq(bench.settled.buffer, 32000000);
+	SAYS("mtu?", "!mtu? 0 : 9000 ;");
+	SAYS("mtu=6000", "!mtu= 0 ;");
+	SAYS("mtu?", "!mtu? 0 : 6000 ;");
+	ck_assert_int_eq(code("mtu=9001"), VSI_CONFLICT);
+	ck_assert_int_eq(code("mtu=63"), VSI_CONFLICT);
+	ck_assert_int_eq(code("mtu="), VSI_PARAMETER);
+}
+END_TEST
+
+START_TEST(ports)
+{
+	static const char *const wrong[] = {
+		"net_port=",
+		"net_port=65536",
+		"net_port=x",
+		"net_port=a@b@1",
+		"net_port=@1",
+		"net_port=1.2.3.4@",
+		"net_port=1=a",
+		"net_port=1=a:2",
+		"net_port=1=:2=b",
+		"net_port=0:1",
+		"net_port=1=a/b:2=c",
+		"net_port=1=a_ds:2=c",
+		"net_port=1.2.3.4;@1",
+		"net_port=%s@1",
+		"net_port=1=a:2=a",
+		"net_port=1:1",
+		"net_port=1.2.3.4@1=a:1.2.3.4@1=b",
+	};
+	char many[1024] = "net_port=";
+
+	bench_begin();
+	SAYS("net_port?", "!net_port? 0 : 46227 ;");
+	SAYS("net_port=46228", "!net_port= 0 ;");
+	SAYS("net_port?", "!net_port? 0 : 46228 ;");
+	SAYS("net_port=192.168.2.1@2630=ah:192.168.2.1@2631=av",
+	     "!net_port= 0 ;");
+	ck_assert_uint_eq(bench.settled.ports, 2);
+	ck_assert_str_eq(bench.settled.port[1].host, "192.168.2.1");
+	ck_assert_uint_eq(bench.settled.port[1].port, 2631);
+	ck_assert_str_eq(bench.settled.port[1].suffix, "av");
+	SAYS("net_port?", "!net_port? 0 : 192.168.2.1@2630=ah : "
+			  "192.168.2.1@2631=av ;");
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+		ck_assert_msg(code(wrong[i]) == VSI_PARAMETER, "%s", wrong[i]);
+	ck_assert_uint_eq(bench.settled.ports, 2);
+	SAYS("net_port=0", "!net_port= 0 ;");
+	ck_assert_uint_eq(bench.settled.ports, 0);
+	for (int i = 0; i < VSI_PORTS; i++)
+		sprintf(many + strlen(many), "%d:", 1000 + i);
+	ck_assert_int_eq(code(many), 0);
+	ck_assert_int_eq(code(strcat(many, "9999")), VSI_PARAMETER);
+}
+END_TEST
+
+START_TEST(datastreams)
+{
+	bench_begin();
+	SAYS("datastream?", "!datastream? 0 : 0 ;");
+	SAYS("datastream=add:{thread}:*", "!datastream= 0 ;");
+	ck_assert(bench.settled.by_thread);
+	SAYS("datastream=reset", "!datastream= 0 ;");
+	SAYS("datastream?", "!datastream? 0 : 1 : {thread} ;");
+	SAYS("datastream=clear", "!datastream= 0 ;");
+	SAYS("datastream?", "!datastream? 0 : 0 ;");
+	ck_assert_int_eq(code("datastream=add:xx.vdif:192.168.1.40/yg.*"),
+			 VSI_PARAMETER);
+	ck_assert_int_eq(code("datastream=dance"), VSI_NEVER);
+	ck_assert_int_eq(code("datastream="), VSI_PARAMETER);
+	bench.settle_err = -EINVAL;
+	ck_assert_int_eq(code("datastream=add:{thread}:*"), VSI_PARAMETER);
+	SAYS("datastream?", "!datastream? 0 : 0 ;");
+}
+END_TEST
+
+START_TEST(disks)
+{
+	bench_begin();
+	bench.space.total = 1000000000000;
+	bench.space.free = 250000000000;
+	bench.space.recordings = 12;
+	SAYS("dir_info?", "!dir_info? 0 : 12 : 750000000000 : 1000000000000 ;");
+	SAYS("rtime?", "!rtime? 0 : <unknown> (no mode set yet) : 250GB : 25% "
+		       ": <unknown> : 0 : 0MHz : <unknown> Mbps ;");
+	bench.space.rate = 1e9;
+	SAYS("rtime?", "!rtime? 0 : 2000s : 250GB : 25% : <unknown> : 0 : 0MHz "
+		       ": 1000Mbps ;");
+	ask("mode=VDIF_8000-500-16-2");
+	SAYS("rtime?", "!rtime? 0 : 3984.06s : 250GB : 25% : VDIF : 32 : 0MHz "
+		       ": 502Mbps ;");
+	SAYS("set_disks?", "!set_disks? 0 : 2 : /mnt/disk0 : /mnt/disk1 ;");
+	SAYS("set_disks=/mnt/disk*", "!set_disks= 0 : 2 ;");
+	SAYS("set_disks=flexbuf", "!set_disks= 0 : 2 ;");
+	SAYS("set_disks=/mnt/disk0:/mnt/disk1", "!set_disks= 0 : 2 ;");
+	ck_assert_int_eq(code("set_disks=/mnt/disk0"), VSI_PARAMETER);
+	ck_assert_int_eq(code("set_disks=null"), VSI_PARAMETER);
+	ck_assert_int_eq(code("set_disks=1234"), VSI_PARAMETER);
+	ck_assert_int_eq(code("set_disks="), VSI_CONFLICT);
+	bench.disks = 3;
+	ck_assert_int_eq(code("set_disks=flexbuf"), VSI_PARAMETER);
+	bench.disks = 0;
+	SAYS("set_disks?", "!set_disks? 0 : 0 ;");
+	bench.space = (struct vsi_space){ 0 };
+	ck_assert_int_eq(code("rtime?"), 0);
+}
+END_TEST
+
+static void
+record(const char *name)
+{
+	char text[64];
+
+	snprintf(text, sizeof text, "record=on:%s", name);
+	ck_assert_int_eq(code(text), 0);
+	ck_assert_int_eq(code("record=off"), 1);
+}
+
+START_TEST(scans)
+{
+	bench_begin();
+	ck_assert_int_eq(code("scan_set="), VSI_CONFLICT);
+	ck_assert_int_eq(code("scan_set=next"), VSI_CONFLICT);
+	ck_assert_int_eq(code("scan_set=inc"), VSI_CONFLICT);
+	SAYS("scan_set?", "!scan_set? 0 : -1 :  : 0 : 0 ;");
+	bench.facts.bytes = 100000000;
+	record("exp_wz_one");
+	record("exp_wz_two");
+	record("other_wz_3");
+	SAYS("scan_set?", "!scan_set? 0 : 3 : other_wz_3 : 0 : 0 ;");
+	SAYS("scan_set=1", "!scan_set= 0 ;");
+	SAYS("scan_set?", "!scan_set? 0 : 1 : exp_wz_one : 0 : 100000000 ;");
+	SAYS("scan_set=inc", "!scan_set= 0 ;");
+	ck_assert_str_eq(bench.v.scan, "exp_wz_two");
+	SAYS("scan_set=dec", "!scan_set= 0 ;");
+	SAYS("scan_set=dec", "!scan_set= 0 ;");
+	ck_assert_str_eq(bench.v.scan, "other_wz_3");
+	SAYS("scan_set=EXP", "!scan_set= 0 ;");
+	ck_assert_str_eq(bench.v.scan, "exp_wz_one");
+	SAYS("scan_set=next", "!scan_set= 0 ;");
+	ck_assert_str_eq(bench.v.scan, "exp_wz_two");
+	SAYS("scan_set=from_long_ago", "!scan_set= 0 ;");
+	SAYS("scan_set?",
+	     "!scan_set? 0 : -1 : from_long_ago : 0 : 100000000 ;");
+	ck_assert_int_eq(code("scan_set=nobody"), VSI_FAILED);
+	SAYS("scan_set=::+20000000", "!scan_set= 0 ;");
+	SAYS("scan_set?", "!scan_set? 0 : 3 : other_wz_3 : 0 : 20000000 ;");
+	SAYS("scan_set=:c:-1000", "!scan_set= 0 ;");
+	SAYS("scan_set?",
+	     "!scan_set? 0 : 3 : other_wz_3 : 50000000 : 99999000 ;");
+	ck_assert_int_eq(code("scan_set=:1000"), VSI_PARAMETER);
+	ck_assert_int_eq(code("scan_set=:+1:+100000000"), VSI_PARAMETER);
+	ck_assert_int_eq(code("scan_set=:-100000001"), VSI_PARAMETER);
+	ck_assert_int_eq(code("scan_set=::+9223372036854775807"),
+			 VSI_PARAMETER);
+	ck_assert_int_eq(code("scan_set=:+9223372036854775807:+"
+			      "9223372036854775807"),
+			 VSI_PARAMETER);
+}
+END_TEST
+
+/* More than are remembered. */
+START_TEST(scans_forgotten)
+{
+	char name[32];
+
+	bench_begin();
+	for (int i = 1; i <= VSI_RECORDINGS + 10; i++) {
+		snprintf(name, sizeof name, "scan%dx", i);
+		record(name);
+	}
+	ck_assert_uint_eq(bench.v.recordings, VSI_RECORDINGS + 10);
+	ck_assert_ptr_null(vsi_listed(&bench.v, 10));
+	ck_assert_str_eq(vsi_listed(&bench.v, 11), "scan11x");
+	ck_assert_int_eq(code("scan_set=10"), VSI_FAILED);
+	SAYS("scan_set=scan266x", "!scan_set= 0 ;");
+	SAYS("scan_set=inc", "!scan_set= 0 ;");
+	ck_assert_str_eq(bench.v.scan, "scan11x");
+	SAYS("scan_set=dec", "!scan_set= 0 ;");
+	ck_assert_str_eq(bench.v.scan, "scan266x");
+}
+END_TEST
+
+START_TEST(checks)
+{
+	bench_begin();
+	ck_assert_int_eq(code("scan_check?"), VSI_PARAMETER);
+	record("x");
+	ck_assert_int_eq(code("scan_check?"), VSI_CONFLICT);
+	bench.facts.unread = true;
+	ck_assert_int_eq(code("scan_check?"), VSI_BUSY);
+	bench.facts.unread = false;
+	bench.facts.received = 100000;
+	bench.facts.lost = 2;
+	bench.facts.payload = 8032;
+	bench.facts.start_ns = 1714712160000000000; /* 2024-05-03 04:56 */
+	bench.facts.end_ns = bench.facts.start_ns + 60000000000;
+	snprintf(bench.facts.format, sizeof bench.facts.format, "vdif");
+	SAYS("scan_check?",
+	     "!scan_check? 0 : ? : x : VDIF :  : 2024y124d04h56m00.0000s : "
+	     "60.0000s : 107Mbps : 16064 : 8032 ;");
+	ask("mode=VDIF_8000-512-16-2");
+	SAYS("scan_check?0:256k",
+	     "!scan_check? 0 : ? : x : VDIF : 32 : 2024y124d04h56m00.0000s : "
+	     "60.0000s : 16Mbps : 16064 : 8032 ;");
+	ck_assert_int_eq(code("scan_check?2"), VSI_PARAMETER);
+	ck_assert_int_eq(code("scan_check?1:3000M"), VSI_PARAMETER);
+	ck_assert_int_eq(code("scan_check?1:0"), VSI_PARAMETER);
+	SAYS("scan_check?verbose", "!scan_check? 0 : verbose : false ;");
+	SAYS("scan_check=verbose:0", "!scan_check= 0 ;");
+	SAYS("scan_check=bytes_to_read:256k", "!scan_check= 0 ;");
+	ck_assert_int_eq(code("scan_check=verbose"), VSI_PARAMETER);
+	ck_assert_int_eq(code("scan_check=x"), VSI_NEVER);
+	snprintf(bench.facts.format, sizeof bench.facts.format, "mark5b");
+	ck_assert_ptr_nonnull(strstr(ask("scan_check?"), " : Mark5B : "));
+	snprintf(bench.facts.format, sizeof bench.facts.format, "raw");
+	bench.facts.end_ns = bench.facts.start_ns;
+	ck_assert_int_eq(code("scan_check?"), 0);
+}
+END_TEST
+
 SUITE("vsi", words, who_it_is, not_done_here, kept, recording,
       recording_renamed, recording_refused, recording_put_off, ended_by_itself,
       counts, while_recording, disk2net, disk2net_ends, disk2file, files,
-      vbs_to_vbs)
+      vbs_to_vbs, modes, protocols, ports, datastreams, disks, scans,
+      scans_forgotten, checks)
