@@ -85,33 +85,50 @@ recover_sums_clear(struct recovery *r)
 	free(r->sums);
 }
 
+/*
+ * Takes the checksum of data of a chunk, and with `sum` that of each
+ * BLOCK_QUANTUM of them.  Returns 0; -EIO if there are fewer; or -errno.
+ */
+static int
+take_sum(const struct recovery *r, unsigned disk, uint64_t number,
+	 struct chunk_sum *of, struct block_sum *sum)
+{
+	int fd = recover_chunk_open(r, disk, number, O_RDONLY);
+	uint8_t *data = malloc(BLOCK_QUANTUM);
+	int err = fd < 0 ? fd : data ? 0 : -ENOMEM;
+	uint64_t at = 0;
+
+	if (fd >= 0)
+		ease_file(fd);
+	of->crc = 0;
+	while (!err && at < of->bytes) {
+		uint64_t left = of->bytes - at;
+		size_t part = left < BLOCK_QUANTUM ? left : BLOCK_QUANTUM;
+		ssize_t got = read_whole(fd, data, part, of->at + at);
+
+		if (got != (ssize_t)part) {
+			err = got < 0 ? (int)got : -EIO;
+			break;
+		}
+		of->crc = crc32c(of->crc, data, part);
+		if (sum)
+			(sum++)->crc = crc32c(0, data, part);
+		at += part;
+	}
+	if (fd >= 0)
+		close(fd);
+	free(data);
+	return err;
+}
+
 /* True if the chunk has that many bytes and that checksum. */
 static bool
 has_sum(const struct recovery *r, unsigned disk, uint64_t number,
 	const struct chunk_sum *sum)
 {
-	enum { PIECE = 1 << 20 };
-	uint8_t *data = malloc(PIECE);
-	uint64_t left = sum->bytes;
-	uint32_t crc = 0;
-	int fd = recover_chunk_open(r, disk, number, O_RDONLY);
+	struct chunk_sum is = *sum;
 
-	if (fd >= 0)
-		ease_file(fd);
-	while (data && fd >= 0 && left) {
-		size_t part = left < PIECE ? (size_t)left : PIECE;
-		ssize_t got =
-		    read_whole(fd, data, part, sum->at + sum->bytes - left);
-
-		if (got != (ssize_t)part)
-			break;
-		crc = crc32c(crc, data, part);
-		left -= part;
-	}
-	if (fd >= 0)
-		close(fd);
-	free(data);
-	return data && fd >= 0 && !left && crc == sum->crc;
+	return !take_sum(r, disk, number, &is, NULL) && is.crc == sum->crc;
 }
 
 /* Gives the checksum that a disk has of a chunk.  False if it has none. */
@@ -138,56 +155,30 @@ recover_is_written(const struct recovery *r, const struct orphan *o)
 				 has_sum(r, o->disk, o->number, &sum));
 }
 
-/* Computes the checksums of a chunk as it is now. */
-static int
-sums_take(const struct recovery *r, const struct orphan *o, struct block *b)
-{
-	int fd = recover_chunk_open(r, o->disk, o->number, O_RDONLY);
-	uint8_t *data = malloc(b->quantum);
-	uint64_t left = block_bytes(b);
-	int err = fd < 0 ? fd : data ? 0 : -ENOMEM;
-
-	if (fd >= 0)
-		ease_file(fd);
-	for (uint32_t i = 0; !err && left; i++) {
-		size_t part = left < b->quantum ? left : b->quantum;
-		ssize_t got = read_whole(fd, data, part,
-					 o->left.at + (uint64_t)i * b->quantum);
-
-		if (got != (ssize_t)part) {
-			err = got < 0 ? (int)got : -EIO;
-			break;
-		}
-		b->sum[i].crc = crc32c(0, data, part);
-		b->crc = crc32c_join(crc32c_shift(part), b->crc, b->sum[i].crc);
-		left -= part;
-	}
-	if (fd >= 0)
-		close(fd);
-	free(data);
-	return err;
-}
-
 /* Appends checksums to a disk's .sums file, durably. */
 static int
 sums_put(struct recovery *r, unsigned disk, const struct block *b)
 {
 	size_t bytes = sums_bytes(block_quanta(b));
 	uint8_t *raw = malloc(bytes);
+	struct append_file to;
 	char file[LAYOUT_FILE];
-	int fd, err = 0;
+	int err;
 
 	if (!raw)
 		return -ENOMEM;
 	sums_pack(raw, b);
-	fd = recover_open(r, disk, layout_sums(file, r->rec->name),
-			  O_WRONLY | O_APPEND | O_CREAT);
-	if (fd < 0)
-		err = fd;
-	else if (write(fd, raw, bytes) != (ssize_t)bytes || fdatasync(fd) < 0)
-		err = -EIO;
-	if (fd >= 0)
-		close(fd);
+	to.fd = recover_open(r, disk, layout_sums(file, r->rec->name),
+			     O_WRONLY | O_APPEND | O_CREAT);
+	if (to.fd < 0) {
+		free(raw);
+		return to.fd;
+	}
+	to.bytes = lseek(to.fd, 0, SEEK_END);
+	err = append_bytes(&to, raw, bytes);
+	if (!err && fdatasync(to.fd) < 0)
+		err = -errno;
+	close(to.fd);
 	free(raw);
 	return err;
 }
@@ -202,6 +193,7 @@ resum(struct recovery *r, const struct orphan *o, struct index_record *record)
 			   .slot_bytes = 1,
 			   .used = (uint32_t)record->bytes,
 			   .quantum = BLOCK_QUANTUM };
+	struct chunk_sum all = { .at = o->left.at, .bytes = record->bytes };
 	int err = 0;
 
 	if (record->bytes > UINT32_MAX)
@@ -209,7 +201,8 @@ resum(struct recovery *r, const struct orphan *o, struct index_record *record)
 	b.sum = calloc(block_quanta(&b) + 1, sizeof *b.sum);
 	if (!b.sum)
 		return -ENOMEM;
-	err = sums_take(r, o, &b);
+	err = take_sum(r, o->disk, o->number, &all, b.sum);
+	b.crc = all.crc;
 	if (!err)
 		err = sums_put(r, o->disk, &b);
 	if (!err) {
