@@ -677,6 +677,11 @@ find_orphans(struct recovery *r, unsigned disk)
 	int err = leftovers_read(l, part->dir, &r->rec->plan, part->record,
 				 part->records);
 
+	free(l->text); /* may be long, and there are many disks */
+	l->text = NULL;
+	if (err && *l->file)
+		recover_say(r, "%s on %s cannot be read: %s", l->file,
+			    r->disks->disk[disk].path, disk_why(err));
 	if (err)
 		recover_refused(r, disk, l->file, err);
 	for (size_t i = 0; i < l->n && !err; i++) {
