@@ -257,13 +257,14 @@ take_line(struct scan *s, const char *text, size_t bytes)
 static int
 take_lines(struct scan *s)
 {
-	const char *at = s->to->text, *end = at + s->to->bytes, *newline;
+	const char *text = s->to->text, *newline;
+	size_t at = 0;
 	int err = 0;
 
-	while (!err && at < end &&
-	       (newline = memchr(at, '\n', (size_t)(end - at)))) {
-		err = take_line(s, at, (size_t)(newline - at));
-		at = newline + 1;
+	while (!err && at < s->to->bytes) {
+		newline = memchr(text + at, '\n', s->to->bytes - at);
+		err = take_line(s, text + at, (size_t)(newline - text) - at);
+		at = (size_t)(newline - text) + 1;
 	}
 	return err;
 }
