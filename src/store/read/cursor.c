@@ -152,17 +152,19 @@ answer_let_go(struct cursor_request *q)
 }
 
 /*
- * As pool_get(), but holds none of the answer's buffers while it waits, and
- * waits as long as the patience.  Bytes that are not there come back as a bad
- * stretch.
+ * As pool_get(), or with `own` as pool_get_live(), but holds none of the
+ * answer's buffers while it waits, and waits as long as the patience.  Bytes
+ * that are not there come back as a bad stretch.
  */
 static int
 get_stretch(struct cursor_request *q, uint64_t number, uint64_t at,
-	    uint64_t bytes, struct pool_stretch *v)
+	    uint64_t bytes, void *own, struct pool_stretch *v)
 {
 	int64_t until = clock_steady() + q->c->op->set->patience + NS_SECOND;
-	int err = pool_get(q->position, number, at, bytes, v,
-			   q->a->views ? 0 : until);
+	int64_t first = q->a->views ? 0 : until;
+	int err =
+	    own ? pool_get_live(q->position, number, at, bytes, own, v, first)
+		: pool_get(q->position, number, at, bytes, v, first);
 
 	if (err == -ETIMEDOUT && q->a->views) {
 		err = answer_let_go(q);
@@ -579,19 +581,6 @@ is_unknown(struct cursor_request *q, const struct view_span *s)
 	return unknown;
 }
 
-static bool
-copy_live(struct cursor_request *q, uint64_t number, uint64_t at,
-	  uint64_t bytes, void *to)
-{
-	const struct open_recordings_hooks *h = &q->c->op->set->hooks;
-
-	if (!q->live || !h->copy ||
-	    !h->copy(h->arg, q->c->op->name, number, at, bytes, to))
-		return false;
-	q->counts.live_bytes += bytes;
-	return true;
-}
-
 static int
 give_view(struct cursor_request *q, struct pool_stretch *v)
 {
@@ -616,17 +605,16 @@ give_view(struct cursor_request *q, struct pool_stretch *v)
 static int
 give_plain(struct cursor_request *q, const struct view_span *s, size_t bytes)
 {
-	uint8_t *to = q->live ? answer_own(q) : NULL;
+	uint8_t *own = q->live ? answer_own(q) : NULL;
 	struct pool_stretch v;
-	int err;
+	int err = get_stretch(q, s->number, s->at, bytes, own, &v);
 
-	if (to && copy_live(q, s->number, s->at, bytes, to)) {
-		answer_add(q, to, bytes);
-		return 0;
-	}
-	err = get_stretch(q, s->number, s->at, bytes, &v);
 	if (err)
 		return err;
+	if (!v.err && v.data == own) {
+		answer_add(q, own, bytes);
+		return 0;
+	}
 	if (!v.err)
 		return give_view(q, &v);
 	pool_put(q->c->op->reader, &v);
@@ -669,7 +657,7 @@ give_parts(struct cursor_request *q, const struct view_span *s, size_t bytes)
 {
 	uint64_t raw = view_reach(s, bytes);
 	struct pool_stretch v;
-	int err = get_stretch(q, s->number, s->at, raw, &v);
+	int err = get_stretch(q, s->number, s->at, raw, NULL, &v);
 
 	if (err)
 		return err;
@@ -690,15 +678,16 @@ collect(struct cursor_request *q, const struct view_span *s, uint64_t want,
 	int err = 0;
 
 	*bad = 0;
-	if (copy_live(q, s->number, from, want, q->raw))
-		return (int64_t)want;
 	while (have < want && !*bad && !err) {
-		err = get_stretch(q, s->number, from + have, want - have, &v);
+		uint8_t *to = q->raw + have;
+
+		err = get_stretch(q, s->number, from + have, want - have,
+				  q->live ? to : NULL, &v);
 		if (err)
 			return err;
 		*bad = v.err;
-		if (!v.err)
-			memcpy(q->raw + have, v.data, v.bytes);
+		if (!v.err && v.data != to)
+			memcpy(to, v.data, v.bytes);
 		if (!v.err)
 			have += v.bytes;
 		pool_put(q->c->op->reader, &v);
@@ -940,7 +929,6 @@ count(const struct cursor_request *q)
 	struct open_recording_sums *sums = &q->c->op->sums;
 
 	add_to(&sums->bytes, q->a->bytes);
-	add_to(&sums->live, q->counts.live_bytes);
 	add_to(&sums->unreadable, q->counts.unreadable_bytes);
 	add_to(&sums->filled, q->counts.filled_bytes);
 }

@@ -353,7 +353,9 @@ static int
 make_reader(struct open_recording *op, struct recording *rec,
 	    struct fault *fault)
 {
+	const struct open_recordings_hooks *h = &op->set->hooks;
 	const struct pool_reader_args a = { .pool = op->set->pool,
+					    .live = { h->arg, h->copy },
 					    .verify = op->set->verify };
 	struct pool_reader *reader;
 	int err = pool_reader_open(&reader, rec, &a);
@@ -1007,7 +1009,6 @@ open_recording_counts(struct open_recordings *set, const char *name,
 	if (op) {
 		*c = (struct open_recording_counts){
 			.bytes = count_of(&op->sums.bytes),
-			.live_bytes = count_of(&op->sums.live),
 			.unreadable_bytes = count_of(&op->sums.unreadable),
 			.filled_bytes = count_of(&op->sums.filled),
 		};
@@ -1018,6 +1019,7 @@ open_recording_counts(struct open_recordings *set, const char *name,
 	if (op && r) { /* the reader is not closed while the set is locked */
 		pool_reader_facts(r, &f);
 		c->disk_bytes = f.bytes;
+		c->live_bytes = f.live_bytes;
 	}
 	pthread_mutex_unlock(&set->lock);
 	return op != NULL;

@@ -32,11 +32,7 @@ struct open_recording;
  * NULL. */
 struct open_recordings_hooks {
 	void *arg;
-	/*
-	 * Copies bytes of a block from memory to `to`.  False: they are not in
-	 * memory, or not any more.  Called by any thread, with no lock of this
-	 * file held.
-	 */
+	/* The daemon's memory, as in struct pool_memory. */
 	bool (*copy)(void *arg, const char *name, uint64_t number, uint64_t at,
 		     uint64_t bytes, void *to);
 	/*

@@ -60,7 +60,7 @@ struct disk_lines {
 /* The counts of a recording, added to by any thread.  Relaxed: they order
  * nothing. */
 struct open_recording_sums {
-	atomic_uint_fast64_t bytes, live, unreadable, filled;
+	atomic_uint_fast64_t bytes, unreadable, filled;
 };
 
 struct open_recording {

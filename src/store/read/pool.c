@@ -1013,6 +1013,7 @@ pool_reader_open(struct pool_reader **reader, struct recording *rec,
 	memcpy(r->name, rec->name, sizeof r->name);
 	r->refs = 1;
 	r->verify = a->verify;
+	r->live = a->live;
 	err = find_pool(r, a);
 	if (err) {
 		free(r);
@@ -1057,7 +1058,11 @@ pool_reader_facts(struct pool_reader *r, struct pool_reader_facts *f)
 	int64_t now = clock_steady();
 
 	pthread_mutex_lock(&pool->lock);
-	*f = (struct pool_reader_facts){ .bytes = r->bytes };
+	*f = (struct pool_reader_facts){
+		.bytes = r->bytes,
+		.live_bytes =
+		    atomic_load_explicit(&r->live_bytes, memory_order_relaxed),
+	};
 	for (unsigned i = 0; i < pool->disks; i++)
 		f->hang += pool_disk_hangs(&pool->disk[i], now);
 	pthread_mutex_unlock(&pool->lock);
@@ -1377,6 +1382,20 @@ pool_get(struct pool_position *position, uint64_t number, uint64_t at,
 	}
 	pthread_mutex_unlock(&r->pool->lock);
 	return err;
+}
+
+int
+pool_get_live(struct pool_position *position, uint64_t number, uint64_t at,
+	      uint64_t bytes, void *own, struct pool_stretch *v, int64_t until)
+{
+	struct pool_reader *r = position->reader;
+
+	if (!r->live.copy ||
+	    !r->live.copy(r->live.arg, r->name, number, at, bytes, own))
+		return pool_get(position, number, at, bytes, v, until);
+	atomic_fetch_add_explicit(&r->live_bytes, bytes, memory_order_relaxed);
+	*v = (struct pool_stretch){ .data = own, .at = at, .bytes = bytes };
+	return 0;
 }
 
 /* True if the piece is not needed any more.  A pool with a single position

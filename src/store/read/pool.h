@@ -17,6 +17,9 @@
  * starts without read-ahead: each request that continues the last one doubles
  * it, a jump resets it to nothing.
  *
+ * Memory of the daemon is a source like a disk, and comes before it: what a
+ * recording that grows has there is copied, because it may vanish at any time.
+ *
  * A disk that does not answer is waited for no longer than `patience`.  Then
  * all its data is -ETIMEDOUT until it answers; other disks' data is given as
  * before.  Closing never waits for a disk: memory that its thread needs is
@@ -51,19 +54,32 @@ struct pool_args {
 	int64_t patience; /* all as in struct pool_reader_args */
 };
 
+/* The daemon's memory. */
+struct pool_memory {
+	void *arg;
+	/*
+	 * Copies bytes of a block from memory to `to`.  False: they are not in
+	 * memory, or not any more.  Called by any thread, with no lock held.
+	 * NULL: there is no such memory.
+	 */
+	bool (*copy)(void *arg, const char *name, uint64_t number, uint64_t at,
+		     uint64_t bytes, void *to);
+};
+
 struct pool_reader_args {
-	struct pool *pool; /* shared pool, whose own memory, piece, head
+	struct pool_memory live; /* asked before disks by pool_get_live() */
+	struct pool *pool;	 /* shared pool, whose own memory, piece, head
 				     and patience apply; NULL: make one for
 				     this reader */
-	uint64_t memory;   /* bytes of buffers, at least POOL_LEAST pieces; 0:
+	uint64_t memory;  /* bytes of buffers, at least POOL_LEAST pieces; 0:
 			     64 MiB */
-	uint64_t piece;	   /* bytes; a piece may be a whole block.  Rounded up
+	uint64_t piece;	  /* bytes; a piece may be a whole block.  Rounded up
 			     to requests; 0: one request */
-	uint32_t head;	   /* bytes before each piece that the caller may
+	uint32_t head;	  /* bytes before each piece that the caller may
 			     write */
-	bool verify;	   /* check checksums: wrong data is -EBADMSG */
-	int64_t patience;  /* ns; 0: ten seconds */
-	int timer;	   /* a timerfd of the caller, on CLOCK_MONOTONIC, which
+	bool verify;	  /* check checksums: wrong data is -EBADMSG */
+	int64_t patience; /* ns; 0: ten seconds */
+	int timer;	  /* a timerfd of the caller, on CLOCK_MONOTONIC, which
 			     expires when pool_get() may be tried again after
 			     -ETIMEDOUT; 0: none */
 };
@@ -144,6 +160,14 @@ struct pool_stretch {
 int pool_get(struct pool_position *position, uint64_t number, uint64_t at,
 	     uint64_t bytes, struct pool_stretch *v, int64_t until);
 
+/*
+ * Does the same for a recording that grows: what is in the daemon's memory is
+ * copied to `own`, which has room for `bytes` (not 0), and the stretch is there.
+ */
+int pool_get_live(struct pool_position *position, uint64_t number, uint64_t at,
+		  uint64_t bytes, void *own, struct pool_stretch *v,
+		  int64_t until);
+
 /* Gives a stretch back; its data must not be used any more. */
 void pool_put(struct pool_reader *r, struct pool_stretch *v);
 
@@ -155,8 +179,9 @@ void pool_reader_watch(struct pool_reader *r);
 void pool_reader_exchange(struct pool_reader *r, struct recording *fresh);
 
 struct pool_reader_facts {
-	uint64_t bytes; /* requested from disks since it was opened */
-	unsigned hang;	/* disks that do not answer */
+	uint64_t bytes;	     /* requested from disks since it was opened */
+	uint64_t live_bytes; /* copied from the daemon's memory */
+	unsigned hang;	     /* disks that do not answer */
 };
 void pool_reader_facts(struct pool_reader *r, struct pool_reader_facts *f);
 

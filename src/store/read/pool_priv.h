@@ -3,6 +3,7 @@
 #define SPATE_STORE_READ_POOL_PRIV_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "store/read/pool.h"
 #include "store/recording/recording_priv.h"
@@ -181,6 +182,8 @@ struct pool_reader {
 	struct recording *rec; /* used by callers only */
 	char name[LAYOUT_FILE];
 	bool verify;
+	struct pool_memory live;
+	atomic_uint_fast64_t live_bytes; /* copied from memory; relaxed */
 	int timer;		/* duplicate of the caller's; 0: none */
 	struct pool_part *part; /* one per disk */
 	/* ---- under the lock */

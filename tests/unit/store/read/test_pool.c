@@ -491,7 +491,70 @@ START_TEST(test_threads)
 }
 END_TEST
 
+/* ---- the daemon's memory ------------------------------------------------------ */
+
+/* Copies bytes of block 1, which are not those on its disk. */
+static bool
+copy_one(void *arg, const char *name, uint64_t number, uint64_t at,
+	 uint64_t bytes, void *to)
+{
+	unsigned *asked = arg;
+
+	ck_assert_str_eq(name, MADE_NAME);
+	ck_assert_uint_le(at + bytes, MADE_BLOCK);
+	++*asked;
+	if (number != 1)
+		return false;
+	memset(to, 'm', bytes);
+	return true;
+}
+
+static struct pool_stretch
+get_live(uint64_t number, uint64_t at, uint64_t bytes, void *own)
+{
+	struct pool_stretch v;
+
+	ck_assert_int_eq(pool_get_live(&cursor, number, at, bytes, own, &v,
+				       clock_steady() + 60 * SECOND),
+			 0);
+	ck_assert_int_eq(v.err, 0);
+	ck_assert_uint_eq(v.at, at);
+	ck_assert_uint_eq(v.bytes, bytes);
+	return v;
+}
+
+START_TEST(test_memory_first)
+{
+	static uint8_t own[MADE_BLOCK];
+	struct pool_reader_facts facts;
+	unsigned asked = 0;
+	const struct pool_reader_args a = { .live = { &asked, copy_one } };
+	struct pool_stretch v;
+
+	make(3);
+	opened(&m, &rec);
+	ck_assert_int_eq(pool_reader_open(&reader, rec, &a), 0);
+	pool_position_begin(&cursor, reader, -1, POOL_ANY_ORDER);
+	v = get_live(0, 0, MADE_BLOCK, own);
+	ck_assert_ptr_ne(v.data, own);
+	view_is(&v, 0);
+	pool_put(reader, &v);
+	v = get_live(1, 100, 1000, own);
+	ck_assert_ptr_eq(v.data, own);
+	ck_assert(own[0] == 'm' && own[999] == 'm' && !own[1000]);
+	pool_put(reader, &v);
+	ck_assert_uint_eq(asked, 2);
+	v = get(1, 0, 0);
+	view_is(&v, 1);
+	pool_put(reader, &v);
+	ck_assert_uint_eq(asked, 2);
+	pool_reader_facts(reader, &facts);
+	ck_assert_uint_eq(facts.live_bytes, 1000);
+	reader_done();
+}
+END_TEST
+
 SUITE_THREADS("pool", NULL, test_all_in_turn, test_anywhere, test_many_cursors,
 	      test_threads, test_told_how_far, test_buffers_are_bounded,
 	      test_told, test_damage, test_flipped, test_flipped_without_sums,
-	      test_flipped_unasked, test_closed_early)
+	      test_flipped_unasked, test_closed_early, test_memory_first)
