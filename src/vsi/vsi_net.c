@@ -312,7 +312,7 @@ vsi_do_net_port(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
  * but if the network cannot carry them either, nothing will come.
  */
 static void
-mtu_look(struct vsi *v)
+mtu_look(struct vsi *v, unsigned mtu)
 {
 	uint32_t payload, prefix, frame = vsi_mode_frame(&v->set.mode);
 	uint16_t port;
@@ -324,11 +324,11 @@ mtu_look(struct vsi *v)
 		frame = payload;
 	if (v->set.prefix >= 0)
 		prefix = (uint32_t)v->set.prefix;
-	if (frame + prefix + IP_UDP > v->mtu)
+	if (frame + prefix + IP_UDP > mtu)
 		vsi_log(v,
 			"mtu=%u: a packet of this stream needs %u; it is taken "
 			"in all the same, where the network lets it through",
-			v->mtu, frame + prefix + IP_UDP);
+			mtu, frame + prefix + IP_UDP);
 }
 
 void
@@ -346,9 +346,11 @@ vsi_do_mtu(struct vsi *v, const struct vsi_command *c, struct vsi_reply *r)
 			   "an MTU is from %d to %d", MTU_LEAST, MTU_MOST);
 		return;
 	}
-	v->mtu = (uint32_t)mtu;
 	if (strcmp(v->set.protocol, "tcp"))
-		mtu_look(v);
+		mtu_look(v, (unsigned)mtu);
+	if (vsi_is_away(v))
+		return; /* it is refused, so it is not set */
+	v->mtu = (uint32_t)mtu;
 	vsi_say(r, VSI_DONE, NULL);
 }
 

@@ -177,6 +177,8 @@ says '!status[?] 4 : *spated*' 'status?'
 says '!record[?] 4 : *spated*' 'record?'
 says '!record= 4 : *spated*' 'record=off'
 says '!mode= 4 : *spated*' 'mode=none'
+says '!mtu= 4 : *spated*' 'mtu=4000'
+says '!mtu[?] 0 : 5000 ;' 'mtu?'
 says '!version[?] 0 : spate : *' 'version?'
 grep -q 'vsi: .*spated' "$log" || fail "the log does not say it"
 spated_start
