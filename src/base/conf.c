@@ -70,7 +70,7 @@ struct conf_value {
 
 /* ---- the text ------------------------------------------------------- */
 
-enum { FILE_MAX = 16 << 20, PATIENCE_MS = 5000 };
+enum { FILE_MAX = 16 << 20, PATIENCE_MS = 2000 };
 
 #define NAME_CHARACTERS                                                        \
 	"-_*0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
