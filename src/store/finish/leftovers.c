@@ -24,7 +24,7 @@
 #include "store/disk/file.h"
 #include "store/record/meta.h"
 
-struct scan {
+struct leftover_scan {
 	struct leftovers *to;
 	int dir;
 	const struct layout_plan *plan;
@@ -73,7 +73,7 @@ by_value(const void *a, const void *b)
 }
 
 static int
-read_index(struct scan *s)
+read_index(struct leftover_scan *s)
 {
 	struct leftovers *l = s->to;
 	struct layout_spot spot;
@@ -98,7 +98,7 @@ read_index(struct scan *s)
 }
 
 static bool
-is_known(const struct scan *s, uint64_t number)
+is_known(const struct leftover_scan *s, uint64_t number)
 {
 	return bsearch(&number, s->known, s->records, sizeof number, by_value);
 }
@@ -106,7 +106,7 @@ is_known(const struct scan *s, uint64_t number)
 /* ---- the metadata -------------------------------------------------------- */
 
 static int
-read_text(struct scan *s)
+read_text(struct leftover_scan *s)
 {
 	struct leftovers *l = s->to;
 	char file[LAYOUT_FILE];
@@ -149,7 +149,8 @@ find(struct leftover *block, size_t n, uint64_t number)
 }
 
 static void
-place(const struct scan *s, struct leftover *b, uint64_t start, uint64_t bytes)
+place(const struct leftover_scan *s, struct leftover *b, uint64_t start,
+      uint64_t bytes)
 {
 	struct layout_spot spot;
 
@@ -160,7 +161,7 @@ place(const struct scan *s, struct leftover *b, uint64_t start, uint64_t bytes)
 }
 
 static int
-take_begun(struct scan *s, const json_t *line)
+take_begun(struct leftover_scan *s, const json_t *line)
 {
 	struct leftovers *l = s->to;
 	uint64_t end = l->n ? l->block[l->n - 1].end : l->end;
@@ -180,7 +181,7 @@ take_begun(struct scan *s, const json_t *line)
 }
 
 static int
-take_written(struct scan *s, const json_t *line)
+take_written(struct leftover_scan *s, const json_t *line)
 {
 	struct leftovers *l = s->to;
 	struct index_record r;
@@ -221,7 +222,7 @@ behind(const char *line, size_t bytes, const char *key)
 }
 
 static int
-take_line(struct scan *s, const char *text, size_t bytes)
+take_line(struct leftover_scan *s, const char *text, size_t bytes)
 {
 	const char *chunk = behind(text, bytes, "{\"chunk\":");
 	const char *written = behind(text, bytes, "{\"written\":");
@@ -255,7 +256,7 @@ take_line(struct scan *s, const char *text, size_t bytes)
 }
 
 static int
-take_lines(struct scan *s)
+take_lines(struct leftover_scan *s)
 {
 	const char *text = s->to->text, *newline;
 	size_t at = 0;
@@ -272,7 +273,7 @@ take_lines(struct scan *s)
 /* True if the number and slots of the gap before a block are free.  A line in
  * which they are not is damaged, so its block is not believed to be whole. */
 static bool
-gap_fits(const struct scan *s, const struct leftover *b)
+gap_fits(const struct leftover_scan *s, const struct leftover *b)
 {
 	return !b->gap || (b->record.number && b->record.first >= b->gap &&
 			   !is_known(s, b->record.number - 1));
@@ -294,7 +295,7 @@ has_bytes(int fd, uint64_t from, uint64_t bytes)
 /* ---- a file for each block ----------------------------------------------- */
 
 static int
-take_names(struct scan *s)
+take_names(struct leftover_scan *s)
 {
 	struct leftovers *l = s->to;
 	int err = 0, fd = disk_open_at(s->dir, ".", O_RDONLY | O_DIRECTORY,
@@ -361,7 +362,7 @@ fold(struct leftovers *l)
 }
 
 static int
-look_at_chunks(struct scan *s)
+look_at_chunks(struct leftover_scan *s)
 {
 	struct leftovers *l = s->to;
 	int err = take_names(s);
@@ -389,7 +390,7 @@ look_at_chunks(struct scan *s)
 
 /* Goes through Mark6's blocks, and gives each what lines say of it. */
 static int
-take_headers(struct scan *s, int fd, uint64_t size)
+take_headers(struct leftover_scan *s, int fd, uint64_t size)
 {
 	struct leftovers *l = s->to;
 	struct leftover *noted = l->block;
@@ -435,7 +436,8 @@ take_headers(struct scan *s, int fd, uint64_t size)
 
 /* Sees how much of a block the file has. */
 static void
-measure(const struct scan *s, struct leftover *b, int fd, uint64_t size)
+measure(const struct leftover_scan *s, struct leftover *b, int fd,
+	uint64_t size)
 {
 	uint64_t left = size > b->at ? size - b->at : 0;
 	uint64_t room = b->end - b->at, bytes = room;
@@ -451,7 +453,7 @@ measure(const struct scan *s, struct leftover *b, int fd, uint64_t size)
 }
 
 static int
-look_at_data(struct scan *s)
+look_at_data(struct leftover_scan *s)
 {
 	struct leftovers *l = s->to;
 	struct layout_spot spot;
@@ -480,11 +482,11 @@ int
 leftovers_read(struct leftovers *l, int dir, const struct layout_plan *plan,
 	       const struct index_record *record, size_t records)
 {
-	struct scan s = { .to = l,
-			  .dir = dir,
-			  .plan = plan,
-			  .record = record,
-			  .records = records };
+	struct leftover_scan s = { .to = l,
+				   .dir = dir,
+				   .plan = plan,
+				   .record = record,
+				   .records = records };
 	int err;
 
 	*l = (struct leftovers){ .shared = layout_plan_shared(plan) };
