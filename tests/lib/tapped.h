@@ -18,13 +18,15 @@
  */
 enum { BLOCKS = 16, QUARTER = BLOCKS / 4, SLOTS = 8, BYTES = 512 };
 
-static struct arena *arena;
-static struct block_pool *pool;
-static struct queue *queue;
-static struct taker *taker;
-static struct output *output;
-static struct format_shape shape;
-static uint64_t next_first; /* of the next packet */
+struct tapped {
+	struct arena *arena;
+	struct block_pool *pool;
+	struct queue *queue;
+	struct taker *taker;
+	struct output *output;
+	struct format_shape shape;
+	uint64_t next_first; /* of the next packet */
+};
 
 static inline void
 nothing(void *arg)
@@ -33,15 +35,15 @@ nothing(void *arg)
 }
 
 static inline struct output *
-output_new(void)
+output_new(struct tapped *t)
 {
 	struct output_args args = { .name = "test",
-				    .queue = queue,
+				    .queue = t->queue,
 				    .disks = 1,
 				    .changed = nothing,
 				    .fill = FILL_ZERO,
 				    .format = &fake_format,
-				    .shape = &shape };
+				    .shape = &t->shape };
 	json_t *head = json_object();
 	struct output *o;
 
@@ -52,7 +54,7 @@ output_new(void)
 }
 
 static inline void
-all_open(void)
+all_open(struct tapped *t)
 {
 	struct block_pool_args args = { .blocks = BLOCKS,
 					.slots = SLOTS,
@@ -61,30 +63,31 @@ all_open(void)
 	struct fault fault;
 
 	log_level_set(LEVEL_ERROR);
-	ck_assert_int_eq(arena_make(&arena, 2 << 20, NULL, &fault), 0);
-	ck_assert_int_eq(block_pool_borrow(arena, &pool, &args, &fault), 0);
-	ck_assert_int_eq(queue_make(&queue, BLOCKS), 0);
-	ck_assert_int_eq(taker_join(&taker, queue), 0);
-	shape = (struct format_shape){ .payload = BYTES, .parts = 1 };
-	output = output_new();
+	ck_assert_int_eq(arena_make(&t->arena, 2 << 20, NULL, &fault), 0);
+	ck_assert_int_eq(block_pool_borrow(t->arena, &t->pool, &args, &fault),
+			 0);
+	ck_assert_int_eq(queue_make(&t->queue, BLOCKS), 0);
+	ck_assert_int_eq(taker_join(&t->taker, t->queue), 0);
+	t->shape = (struct format_shape){ .payload = BYTES, .parts = 1 };
+	t->output = output_new(t);
 }
 
 static inline void
-queue_close(void)
+queue_close(struct tapped *t)
 {
-	taker_leave(taker);
-	queue_free(queue);
+	taker_leave(t->taker);
+	queue_free(t->queue);
 }
 
 static inline void
-all_close(void)
+all_close(struct tapped *t)
 {
-	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS);
-	output_drop(output);
-	queue_close();
-	block_pool_return(pool);
-	ck_assert_uint_eq(arena_facts(arena).borrowed, 0);
-	arena_free(arena);
+	ck_assert_uint_eq(block_pool_free_blocks(t->pool), BLOCKS);
+	output_drop(t->output);
+	queue_close(t);
+	block_pool_return(t->pool);
+	ck_assert_uint_eq(arena_facts(t->arena).borrowed, 0);
+	arena_free(t->arena);
 }
 
 /* Of a packet, all of its bytes. */
@@ -106,15 +109,15 @@ data_is(const uint8_t *data, uint64_t first, uint64_t slots)
 
 /* A whole block, behind so many slots of nothing; NULL: there is none. */
 static inline struct block *
-block_new(uint64_t gap)
+block_new(struct tapped *t, uint64_t gap)
 {
-	struct block *b = block_pool_take(pool, 0);
+	struct block *b = block_pool_take(t->pool, 0);
 
 	if (!b)
 		return NULL;
 	b->gap = gap;
-	b->first = next_first + gap;
-	next_first = b->first + SLOTS;
+	b->first = t->next_first + gap;
+	t->next_first = b->first + SLOTS;
 	for (unsigned i = 0; i < SLOTS; i++)
 		memset(block_slot(b, i), byte_of(b->first + i), BYTES);
 	b->used = b->filled = SLOTS;
@@ -124,9 +127,9 @@ block_new(uint64_t gap)
 }
 
 static inline bool
-put(struct output *o, uint64_t gap)
+put(struct tapped *t, struct output *o, uint64_t gap)
 {
-	struct block *b = block_new(gap);
+	struct block *b = block_new(t, gap);
 
 	if (b)
 		output_put(o, b);
@@ -135,11 +138,11 @@ put(struct output *o, uint64_t gap)
 
 /* What waits longest is with a writer now. */
 static inline struct block *
-seal(void)
+seal(struct tapped *t)
 {
 	struct block *b;
 
-	ck_assert_int_eq(queue_take(taker, &b, 0), 0);
+	ck_assert_int_eq(queue_take(t->taker, &b, 0), 0);
 	output_seal(b->session, b);
 	return b;
 }

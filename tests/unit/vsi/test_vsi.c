@@ -793,7 +793,7 @@ START_TEST(vbs_to_vbs)
 }
 END_TEST
 
-/* ---- what is received, disks and scans ---------------------------------- */
+/* ---- what is received, disks and scans --------------------------------- */
 
 START_TEST(modes)
 {

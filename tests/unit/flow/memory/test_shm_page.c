@@ -19,6 +19,8 @@
 #include "store/record/shm_blocks.h"
 #include "lib/tapped.h"
 
+static struct tapped bench;
+
 enum { ID = 7, ROUNDS = 4000, WRITERS = 2 };
 
 static struct shm_page *own_page;
@@ -47,16 +49,17 @@ begin(void)
 	const void *own;
 
 	log_level_set(LEVEL_ERROR);
-	ck_assert_int_eq(arena_make(&arena, 2 << 20, &way, &fault), 0);
-	ck_assert_int_eq(block_pool_borrow(arena, &pool, &args, &fault), 0);
-	ck_assert_int_eq(queue_make(&queue, BLOCKS), 0);
-	ck_assert_int_eq(taker_join(&taker, queue), 0);
-	shape = (struct format_shape){ .payload = BYTES, .parts = 1 };
-	output = output_new();
-	own = arena_memory(arena, &bytes);
+	ck_assert_int_eq(arena_make(&bench.arena, 2 << 20, &way, &fault), 0);
+	ck_assert_int_eq(
+	    block_pool_borrow(bench.arena, &bench.pool, &args, &fault), 0);
+	ck_assert_int_eq(queue_make(&bench.queue, BLOCKS), 0);
+	ck_assert_int_eq(taker_join(&bench.taker, bench.queue), 0);
+	bench.shape = (struct format_shape){ .payload = BYTES, .parts = 1 };
+	bench.output = output_new(&bench);
+	own = arena_memory(bench.arena, &bytes);
 	ck_assert_int_eq(shm_page_make(&own_page, own, bytes), 0);
 	page = map_in(shm_page_fd(own_page), shm_page_bytes(own_page));
-	memory = map_in(arena_fd(arena), bytes);
+	memory = map_in(arena_fd(bench.arena), bytes);
 	ck_assert(shm_blocks_good(page, shm_page_bytes(own_page), bytes));
 }
 
@@ -74,7 +77,7 @@ static void
 end(void)
 {
 	ck_assert_uint_eq(shown(), 0);
-	all_close();
+	all_close(&bench);
 	shm_page_free(own_page);
 }
 
@@ -105,21 +108,21 @@ START_TEST(what_is_tapped_is_seen)
 	struct block *block;
 
 	begin();
-	ck_assert(put(output, 0));
-	output_written(output, seal(), 0);
+	ck_assert(put(&bench, bench.output, 0));
+	output_written(bench.output, seal(&bench), 0);
 	ck_assert_uint_eq(shown(), 0);
-	ck_assert_int_eq(output_tap_open(output, pool, &tap), 0);
-	ck_assert_int_eq(output_tap_open(output, pool, &again), 0);
-	ck_assert(put(output, 0));
-	block = seal();
+	ck_assert_int_eq(output_tap_open(bench.output, bench.pool, &tap), 0);
+	ck_assert_int_eq(output_tap_open(bench.output, bench.pool, &again), 0);
+	ck_assert(put(&bench, bench.output, 0));
+	block = seal(&bench);
 	/* Also what it has already, and what others show as well. */
 	tap_show(tap, own_page, ID);
 	tap_show(again, own_page, ID);
 	is_there(1, SLOTS, 0);
-	output_written(output, block, 0);
+	output_written(bench.output, block, 0);
 	is_there(1, SLOTS, 0);
-	ck_assert(put(output, 5));
-	output_written(output, seal(), 0);
+	ck_assert(put(&bench, bench.output, 5));
+	output_written(bench.output, seal(&bench), 0);
 	is_there(3, 2 * SLOTS + 5, 5);
 	ck_assert_uint_eq(shown(), 2);
 	/* By the gap before it; others not. */
@@ -130,9 +133,9 @@ START_TEST(what_is_tapped_is_seen)
 	ck_assert(!shm_blocks_find(page, ID + 1, 3, &b));
 	/* The recorder wants them back. */
 	ck_assert(shm_blocks_find(page, ID, 3, &b));
-	output_tap_close(output, tap);
+	output_tap_close(bench.output, tap);
 	ck_assert(shm_blocks_is(&b));
-	output_tap_close(output, again);
+	output_tap_close(bench.output, again);
 	ck_assert(!shm_blocks_is(&b));
 	ck_assert(!shm_blocks_find(page, ID, 3, &b));
 	end();
@@ -147,17 +150,17 @@ START_TEST(also_what_no_tap_can_keep)
 	unsigned n = 0;
 
 	begin();
-	ck_assert_int_eq(output_tap_open(output, pool, &tap), 0);
+	ck_assert_int_eq(output_tap_open(bench.output, bench.pool, &tap), 0);
 	tap_show(tap, own_page, ID);
-	while (put(output, 0))
-		b[n++] = seal();
+	while (put(&bench, bench.output, 0))
+		b[n++] = seal(&bench);
 	ck_assert_uint_eq(n, BLOCKS);
 	ck_assert_uint_eq(shown(), BLOCKS);
 	for (unsigned i = 0; i < n; i++)
 		is_there(i, (uint64_t)i * SLOTS, 0);
 	for (unsigned i = 0; i < n; i++)
-		output_written(output, b[i], 0);
-	output_tap_close(output, tap);
+		output_written(bench.output, b[i], 0);
+	output_tap_close(bench.output, tap);
 	end();
 }
 END_TEST
@@ -172,28 +175,28 @@ START_TEST(the_floor_tells_what_is_lost)
 
 	begin();
 	for (unsigned i = 0; i < 6; i++) {
-		ck_assert(put(output, 0));
-		b[i] = seal();
+		ck_assert(put(&bench, bench.output, 0));
+		b[i] = seal(&bench);
 	}
-	ck_assert_uint_eq(output_floor(output, 0, &floor, lost, 2), 0);
+	ck_assert_uint_eq(output_floor(bench.output, 0, &floor, lost, 2), 0);
 	ck_assert_uint_eq(floor, 0);
 	for (unsigned i = 0; i < 6; i++) {
 		if (i % 2) {
-			output_lost(output, b[i]);
+			output_lost(bench.output, b[i]);
 			continue;
 		}
 		r.number = i;
-		output_written(output, b[i], 0);
-		output_settle(output, &r, 1);
+		output_written(bench.output, b[i], 0);
+		output_settle(bench.output, &r, 1);
 	}
-	ck_assert_uint_eq(output_floor(output, 0, &floor, lost, 2), 2);
+	ck_assert_uint_eq(output_floor(bench.output, 0, &floor, lost, 2), 2);
 	ck_assert_uint_eq(floor, 5);
 	ck_assert(lost[0].from == 1 && lost[0].to == 2);
 	ck_assert(lost[1].from == 3 && lost[1].to == 4);
-	ck_assert_uint_eq(output_floor(output, 4, &floor, lost, 2), 1);
+	ck_assert_uint_eq(output_floor(bench.output, 4, &floor, lost, 2), 1);
 	ck_assert_uint_eq(floor, 6);
 	ck_assert(lost[0].from == 5 && lost[0].to == 6);
-	ck_assert_uint_eq(output_floor(output, 100, &floor, lost, 2), 0);
+	ck_assert_uint_eq(output_floor(bench.output, 100, &floor, lost, 2), 0);
 	ck_assert_uint_eq(floor, 6);
 	end();
 }
@@ -245,9 +248,9 @@ writer(void *arg)
 	struct block *b;
 
 	while (queue_take(own, &b, INT64_MAX) == 0) {
-		output_seal(output, b);
+		output_seal(bench.output, b);
 		sched_yield();
-		output_written(output, b, 0);
+		output_written(bench.output, b, 0);
 	}
 	return NULL;
 }
@@ -256,7 +259,7 @@ static void
 record(struct found *f)
 {
 	for (unsigned i = 0; i < ROUNDS;) {
-		if (!put(output, 0)) {
+		if (!put(&bench, bench.output, 0)) {
 			sched_yield();
 			continue;
 		}
@@ -271,16 +274,16 @@ storm(struct found *f)
 	struct taker *own[WRITERS];
 
 	for (unsigned i = 0; i < WRITERS; i++) {
-		ck_assert_int_eq(taker_join(&own[i], queue), 0);
+		ck_assert_int_eq(taker_join(&own[i], bench.queue), 0);
 		ck_assert_int_eq(
 		    pthread_create(&thread[i], NULL, writer, own[i]), 0);
 	}
 	for (unsigned n = 0;
 	     n < 2 || (n < 100 && !f->wrong && !(f->torn && f->whole)); n++)
 		record(f);
-	while (atomic_load(&output->in_flight))
+	while (atomic_load(&bench.output->in_flight))
 		sched_yield();
-	queue_drain(queue);
+	queue_drain(bench.queue);
 	for (unsigned i = 0; i < WRITERS; i++) {
 		ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
 		taker_leave(own[i]);
@@ -297,7 +300,7 @@ START_TEST(a_torn_copy_is_found_out)
 
 	ck_assert(f != MAP_FAILED);
 	begin();
-	ck_assert_int_eq(output_tap_open(output, pool, &tap), 0);
+	ck_assert_int_eq(output_tap_open(bench.output, bench.pool, &tap), 0);
 	tap_show(tap, own_page, ID);
 	pid = fork();
 	if (!pid) {
@@ -311,7 +314,7 @@ START_TEST(a_torn_copy_is_found_out)
 	ck_assert_uint_eq(f->wrong, 0);
 	ck_assert_uint_gt(f->whole, 0);
 	ck_assert_uint_gt(f->torn, 0);
-	output_tap_close(output, tap);
+	output_tap_close(bench.output, tap);
 	end();
 	munmap(f, sizeof *f);
 }

@@ -13,6 +13,8 @@
 
 #include "lib/tapped.h"
 
+static struct tapped bench;
+
 enum { MANY = 4000 };
 
 static void
@@ -21,8 +23,8 @@ pass(struct output *o, unsigned n)
 	while (n--) {
 		struct block *b;
 
-		ck_assert(put(o, 0));
-		b = seal();
+		ck_assert(put(&bench, o, 0));
+		b = seal(&bench);
 		output_written(o, b, 0);
 	}
 }
@@ -51,7 +53,7 @@ tap_new(struct output *o)
 {
 	struct tap *t;
 
-	ck_assert_int_eq(output_tap_open(o, pool, &t), 0);
+	ck_assert_int_eq(output_tap_open(o, bench.pool, &t), 0);
 	return t;
 }
 
@@ -60,35 +62,35 @@ START_TEST(a_block_is_read_and_written_at_once)
 	struct block *b, *r;
 	struct tap *t;
 
-	all_open();
-	t = tap_new(output);
-	ck_assert(put(output, 0));
+	all_open(&bench);
+	t = tap_new(bench.output);
+	ck_assert(put(&bench, bench.output, 0));
 	ck_assert_ptr_null(tap_take(t, 0)); /* it may still be filled */
 	ck_assert(!rings(t));
-	b = seal();
+	b = seal(&bench);
 	ck_assert(rings(t));
 	ck_assert_ptr_eq(tap_take(t, 0), b);
 	ck_assert_ptr_null(tap_take(t, 1));
-	output_written(output, b, 0);
-	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS - 1);
+	output_written(bench.output, b, 0);
+	ck_assert_uint_eq(block_pool_free_blocks(bench.pool), BLOCKS - 1);
 	ck_assert_int_eq(b->state, BLOCK_SEALED);
 	tap_pass(t, 1);
-	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS - 1);
+	ck_assert_uint_eq(block_pool_free_blocks(bench.pool), BLOCKS - 1);
 	tap_put(t, b);
-	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS);
+	ck_assert_uint_eq(block_pool_free_blocks(bench.pool), BLOCKS);
 
 	/* The other way round. */
-	ck_assert(put(output, 0));
-	b = seal();
+	ck_assert(put(&bench, bench.output, 0));
+	b = seal(&bench);
 	r = tap_take(t, 1);
 	tap_pass(t, 2);
 	tap_put(t, r);
 	ck_assert_int_eq(b->state, BLOCK_SEALED);
 	ck_assert_uint_eq(facts(t).held, 0);
-	output_written(output, b, 0);
-	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS);
-	output_tap_close(output, t);
-	all_close();
+	output_written(bench.output, b, 0);
+	ck_assert_uint_eq(block_pool_free_blocks(bench.pool), BLOCKS);
+	output_tap_close(bench.output, t);
+	all_close(&bench);
 }
 END_TEST
 
@@ -97,18 +99,18 @@ START_TEST(a_gap_comes_with_its_block)
 	struct tap *t;
 	struct block *b;
 
-	all_open();
-	t = tap_new(output);
-	ck_assert(put(output, 3)); /* 0 is the gap */
-	b = seal();
+	all_open(&bench);
+	t = tap_new(bench.output);
+	ck_assert(put(&bench, bench.output, 3)); /* 0 is the gap */
+	b = seal(&bench);
 	ck_assert_ptr_eq(tap_take(t, 0), b);
 	tap_put(t, b);
 	ck_assert_ptr_eq(tap_take(t, 1), b);
 	tap_put(t, b);
-	output_written(output, b, 0);
+	output_written(bench.output, b, 0);
 	tap_pass(t, 2);
-	output_tap_close(output, t);
-	all_close();
+	output_tap_close(bench.output, t);
+	all_close(&bench);
 }
 END_TEST
 
@@ -118,14 +120,14 @@ START_TEST(taps_have_a_quarter)
 	struct tap *t, *u;
 	struct block *b[QUARTER];
 
-	all_open();
-	t = tap_new(output);
-	u = tap_new(output);
-	pass(output, QUARTER);
-	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS - QUARTER);
+	all_open(&bench);
+	t = tap_new(bench.output);
+	u = tap_new(bench.output);
+	pass(bench.output, QUARTER);
+	ck_assert_uint_eq(block_pool_free_blocks(bench.pool), BLOCKS - QUARTER);
 	b[0] = tap_take(t, 0);
-	pass(output, 2);
-	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS - QUARTER);
+	pass(bench.output, 2);
+	ck_assert_uint_eq(block_pool_free_blocks(bench.pool), BLOCKS - QUARTER);
 	/* The oldest went, but for what is read. */
 	ck_assert(!tap_wanted(t));
 	ck_assert_ptr_null(tap_take(u, 1));
@@ -136,15 +138,15 @@ START_TEST(taps_have_a_quarter)
 		ck_assert_ptr_nonnull(b[i]);
 	}
 	/* Nothing can go: the new one is not kept. */
-	pass(output, 1);
-	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS - QUARTER);
+	pass(bench.output, 1);
+	ck_assert_uint_eq(block_pool_free_blocks(bench.pool), BLOCKS - QUARTER);
 	ck_assert_uint_eq(facts(t).skipped, 1);
 	tap_put(t, b[0]);
-	output_tap_close(output, t);
+	output_tap_close(bench.output, t);
 	for (unsigned i = 1; i < QUARTER; i++)
 		tap_put(u, b[i]);
-	output_tap_close(output, u);
-	all_close();
+	output_tap_close(bench.output, u);
+	all_close(&bench);
 }
 END_TEST
 
@@ -155,17 +157,17 @@ START_TEST(the_recorder_gets_all_but_what_is_read)
 	struct tap *t;
 	unsigned n = 0;
 
-	all_open();
-	t = tap_new(output);
-	pass(output, QUARTER);
+	all_open(&bench);
+	t = tap_new(bench.output);
+	pass(bench.output, QUARTER);
 	r = tap_take(t, 0);
 	rings(t);
 	ck_assert(!tap_wanted(t));
-	while ((taken[n] = block_pool_take(pool, 0))) {
+	while ((taken[n] = block_pool_take(bench.pool, 0))) {
 		n++;
 		/* In good time. */
 		if (!tap_wanted(t))
-			ck_assert_uint_gt(block_pool_free_blocks(pool),
+			ck_assert_uint_gt(block_pool_free_blocks(bench.pool),
 					  BLOCK_POOL_EACH);
 	}
 	ck_assert_uint_eq(n, BLOCKS - 1);
@@ -173,12 +175,12 @@ START_TEST(the_recorder_gets_all_but_what_is_read)
 	ck_assert(rings(t));
 	tap_put(t, r);
 	ck_assert(!tap_wanted(t));
-	taken[n] = block_pool_take(pool, 0);
+	taken[n] = block_pool_take(bench.pool, 0);
 	ck_assert_ptr_nonnull(taken[n++]);
 	while (n--)
 		block_pool_put(taken[n]);
-	output_tap_close(output, t);
-	all_close();
+	output_tap_close(bench.output, t);
+	all_close(&bench);
 }
 END_TEST
 
@@ -189,19 +191,19 @@ START_TEST(nothing_is_kept_while_it_is_short)
 	struct tap *t;
 	unsigned n = 0;
 
-	all_open();
-	t = tap_new(output);
-	ck_assert(put(output, 0));
-	while (block_pool_plenty(pool))
-		taken[n++] = block_pool_take(pool, 0);
-	b = seal();
+	all_open(&bench);
+	t = tap_new(bench.output);
+	ck_assert(put(&bench, bench.output, 0));
+	while (block_pool_plenty(bench.pool))
+		taken[n++] = block_pool_take(bench.pool, 0);
+	b = seal(&bench);
 	ck_assert_uint_eq(facts(t).held, 0);
 	ck_assert_uint_eq(facts(t).skipped, 1);
-	output_written(output, b, 0);
+	output_written(bench.output, b, 0);
 	while (n--)
 		block_pool_put(taken[n]);
-	output_tap_close(output, t);
-	all_close();
+	output_tap_close(bench.output, t);
+	all_close(&bench);
 }
 END_TEST
 
@@ -211,23 +213,23 @@ START_TEST(a_block_is_given_to_another_disk)
 	struct tap *t;
 	struct block *b, *again;
 
-	all_open();
-	t = tap_new(output);
-	ck_assert(put(output, 0));
-	b = seal();
+	all_open(&bench);
+	t = tap_new(bench.output);
+	ck_assert(put(&bench, bench.output, 0));
+	b = seal(&bench);
 	block_hold(b);
-	queue_return(queue, b);
+	queue_return(bench.queue, b);
 	ck_assert_ptr_eq(tap_take(t, 0), b);
-	again = seal();
+	again = seal(&bench);
 	ck_assert_ptr_eq(again, b);
 	ck_assert_uint_eq(facts(t).held, 1);
-	output_written(output, again, 0);
+	output_written(bench.output, again, 0);
 	tap_pass(t, 1);
 	tap_put(t, b);
-	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS - 1);
+	ck_assert_uint_eq(block_pool_free_blocks(bench.pool), BLOCKS - 1);
 	block_drop(b); /* the first is back */
-	output_tap_close(output, t);
-	all_close();
+	output_tap_close(bench.output, t);
+	all_close(&bench);
 }
 END_TEST
 
@@ -237,21 +239,21 @@ START_TEST(a_tap_outlives_the_rest)
 	struct tap *t;
 	struct block *b;
 
-	all_open();
-	t = tap_new(output);
-	ck_assert(put(output, 0));
-	output_written(output, seal(), 0);
+	all_open(&bench);
+	t = tap_new(bench.output);
+	ck_assert(put(&bench, bench.output, 0));
+	output_written(bench.output, seal(&bench), 0);
 	b = tap_take(t, 0);
-	output_end(output);
-	output_drop(output);
-	queue_close();
-	block_pool_return(pool);
+	output_end(bench.output);
+	output_drop(bench.output);
+	queue_close(&bench);
+	block_pool_return(bench.pool);
 	ck_assert(data_is(b->data, b->first, SLOTS));
 	tap_put(t, b);
 	tap_pass(t, 1);
-	ck_assert_uint_eq(arena_facts(arena).borrowed, 0);
-	output_tap_close(output, t);
-	arena_free(arena);
+	ck_assert_uint_eq(arena_facts(bench.arena).borrowed, 0);
+	output_tap_close(bench.output, t);
+	arena_free(bench.arena);
 }
 END_TEST
 
@@ -261,16 +263,16 @@ START_TEST(outputs_are_told_apart)
 	struct output *other;
 	struct tap *t;
 
-	all_open();
-	other = output_new();
-	t = tap_new(output);
+	all_open(&bench);
+	other = output_new(&bench);
+	t = tap_new(bench.output);
 	pass(other, 1);
 	ck_assert_ptr_null(tap_take(t, 0));
 	ck_assert(!rings(t));
-	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS);
-	output_tap_close(output, t);
+	ck_assert_uint_eq(block_pool_free_blocks(bench.pool), BLOCKS);
+	output_tap_close(bench.output, t);
 	output_drop(other);
-	all_close();
+	all_close(&bench);
 }
 END_TEST
 
@@ -280,39 +282,39 @@ START_TEST(it_is_known_what_is_settled)
 	struct tap *t;
 	uint64_t end;
 
-	all_open();
-	t = tap_new(output);
+	all_open(&bench);
+	t = tap_new(bench.output);
 	for (unsigned i = 0; i < 4; i++)
-		ck_assert(put(output, i == 3)); /* 3 is a gap */
-	ck_assert_uint_eq(output_settled(output, 0), 0);
+		ck_assert(put(&bench, bench.output, i == 3)); /* 3 is a gap */
+	ck_assert_uint_eq(output_settled(bench.output, 0), 0);
 	rings(t);
-	output_written(output, seal(), 0);
-	ck_assert_uint_eq(output_settled(output, 0), 0);
+	output_written(bench.output, seal(&bench), 0);
+	ck_assert_uint_eq(output_settled(bench.output, 0), 0);
 	ck_assert(rings(t));
-	output_settle(output, &r, 1);
+	output_settle(bench.output, &r, 1);
 	ck_assert(rings(t));
-	ck_assert_uint_eq(output_settled(output, 0), 1);
-	output_written(output, seal(), 0);
-	output_written(output, seal(), 0);
-	output_lost(output, seal());
-	ck_assert_uint_eq(output_settled(output, 0), 1);
-	ck_assert_uint_eq(output_settled(output, 1), 1);
-	ck_assert_uint_eq(output_settled(output, 3), 5);
+	ck_assert_uint_eq(output_settled(bench.output, 0), 1);
+	output_written(bench.output, seal(&bench), 0);
+	output_written(bench.output, seal(&bench), 0);
+	output_lost(bench.output, seal(&bench));
+	ck_assert_uint_eq(output_settled(bench.output, 0), 1);
+	ck_assert_uint_eq(output_settled(bench.output, 1), 1);
+	ck_assert_uint_eq(output_settled(bench.output, 3), 5);
 	r.number = 2;
-	output_unwrite(output, &r);
-	ck_assert_uint_eq(output_settled(output, 2), 5);
+	output_unwrite(bench.output, &r);
+	ck_assert_uint_eq(output_settled(bench.output, 2), 5);
 	r.number = 1;
-	output_risk(output, &r);
-	output_unrisk(output, &r);
-	ck_assert_uint_eq(output_settled(output, 0), 5);
-	ck_assert(!output_over(output, &end));
+	output_risk(bench.output, &r);
+	output_unrisk(bench.output, &r);
+	ck_assert_uint_eq(output_settled(bench.output, 0), 5);
+	ck_assert(!output_over(bench.output, &end));
 	ck_assert_uint_eq(end, 5);
 	rings(t);
-	output_end(output);
+	output_end(bench.output);
 	ck_assert(rings(t));
-	ck_assert(output_over(output, &end));
-	output_tap_close(output, t);
-	all_close();
+	ck_assert(output_over(bench.output, &end));
+	output_tap_close(bench.output, t);
+	all_close(&bench);
 }
 END_TEST
 
@@ -336,7 +338,7 @@ read_all(void *arg)
 	struct reader *r = arg;
 	uint64_t number = 0, end = 0;
 
-	while (!output_over(output, &end) || number < end) {
+	while (!output_over(bench.output, &end) || number < end) {
 		struct block *b = tap_take(r->tap, number);
 
 		if (!b) {
@@ -347,7 +349,7 @@ read_all(void *arg)
 		}
 		check(b);
 		while (r->idle && !tap_wanted(r->tap) &&
-		       !output_over(output, &end))
+		       !output_over(bench.output, &end))
 			sched_yield();
 		check(b);
 		tap_pass(r->tap, ++number);
@@ -368,11 +370,11 @@ write_all(void *arg)
 
 		if (err)
 			continue;
-		output_seal(output, b);
+		output_seal(bench.output, b);
 		check(b);
 		r.number = b->number;
-		output_written(output, b, 0);
-		output_settle(output, &r, 1);
+		output_written(bench.output, b, 0);
+		output_settle(bench.output, &r, 1);
 	}
 	return NULL;
 }
@@ -385,32 +387,32 @@ START_TEST(many_threads)
 	pthread_t thread[3], writer[2];
 	struct taker *other;
 
-	all_open();
-	ck_assert_int_eq(taker_join(&other, queue), 0);
+	all_open(&bench);
+	ck_assert_int_eq(taker_join(&other, bench.queue), 0);
 	for (unsigned i = 0; i < 3; i++)
-		reader[i].tap = tap_new(output);
-	pthread_create(&writer[0], NULL, write_all, taker);
+		reader[i].tap = tap_new(bench.output);
+	pthread_create(&writer[0], NULL, write_all, bench.taker);
 	pthread_create(&writer[1], NULL, write_all, other);
 	for (unsigned i = 0; i < 3; i++)
 		pthread_create(&thread[i], NULL, read_all, &reader[i]);
 	for (unsigned i = 0; i < MANY;) {
-		if (put(output, 0))
+		if (put(&bench, bench.output, 0))
 			i++;
 		else
 			sched_yield();
 	}
-	queue_drain(queue);
+	queue_drain(bench.queue);
 	for (unsigned i = 0; i < 2; i++)
 		pthread_join(writer[i], NULL);
-	output_end(output);
+	output_end(bench.output);
 	for (unsigned i = 0; i < 3; i++) {
 		pthread_join(thread[i], NULL);
 		ck_assert_uint_gt(reader[i].blocks, 0);
-		output_tap_close(output, reader[i].tap);
+		output_tap_close(bench.output, reader[i].tap);
 	}
-	ck_assert_uint_eq(output_settled(output, 0), MANY);
+	ck_assert_uint_eq(output_settled(bench.output, 0), MANY);
 	taker_leave(other);
-	all_close();
+	all_close(&bench);
 }
 END_TEST
 

@@ -13,6 +13,8 @@
 #include "base/clock.h"
 #include "lib/tapped.h"
 
+static struct tapped bench;
+
 enum { MOST = 8192, MANY = 3000, HALF = SLOTS / 2 };
 
 static struct source *live;
@@ -61,7 +63,7 @@ disks_sync(uint64_t number, unsigned n)
 	if (disks.top < number + n)
 		disks.top = number + n;
 	pthread_mutex_unlock(&disks.lock);
-	output_settle(output, r, n);
+	output_settle(bench.output, r, n);
 }
 
 static uint8_t *
@@ -197,15 +199,15 @@ static const struct source_ops disks_ops = {
 static void
 live_open(void)
 {
-	struct source_live_args args = { .output = output,
-					 .pool = pool,
+	struct source_live_args args = { .output = bench.output,
+					 .pool = bench.pool,
 					 .disk = &disks.head,
 					 .start_ns = 77,
 					 .sub = -1 };
 	struct fault fault;
 
 	pthread_mutex_init(&disks.lock, NULL);
-	atomic_store(&output->folders, 1);
+	atomic_store(&bench.output->folders, 1);
 	disks.head.ops = &disks_ops;
 	ck_assert_int_eq(source_live_make(&live, &args, &fault), 0);
 }
@@ -218,11 +220,11 @@ record(unsigned n, uint64_t gap, bool durable)
 		struct block *b;
 		uint64_t number;
 
-		ck_assert(put(output, gap));
-		b = seal();
+		ck_assert(put(&bench, bench.output, gap));
+		b = seal(&bench);
 		number = b->number;
 		disks_write(b);
-		output_written(output, b, 0);
+		output_written(bench.output, b, 0);
 		if (durable)
 			disks_sync(number - (gap > 0), 1 + (gap > 0));
 	}
@@ -308,7 +310,7 @@ static void
 close_all(void)
 {
 	source_close(live);
-	all_close();
+	all_close(&bench);
 }
 
 START_TEST(from_memory)
@@ -316,7 +318,7 @@ START_TEST(from_memory)
 	struct source_about about;
 	struct parcel p;
 
-	all_open();
+	all_open(&bench);
 	live_open();
 	expect_none(-ETIMEDOUT);
 	ck_assert(!is_readable());
@@ -339,7 +341,7 @@ START_TEST(from_memory)
 	ck_assert_uint_eq(facts().bytes_memory, 100 * SLOTS * BYTES);
 	ck_assert_uint_eq(facts().bytes_disk, 0);
 	ck_assert(facts().live);
-	output_end(output);
+	output_end(bench.output);
 	ck_assert(is_readable());
 	expect_none(-ENODATA);
 	ck_assert(!facts().live);
@@ -350,7 +352,7 @@ END_TEST
 /* From the beginning on, and from memory when it is there. */
 START_TEST(it_comes_late)
 {
-	all_open();
+	all_open(&bench);
 	record(20, 0, true);
 	live_open();
 	record(2, 0, false);
@@ -369,14 +371,14 @@ START_TEST(what_is_revoked_comes_from_disk)
 	struct parcel p;
 	unsigned n = 0;
 
-	all_open();
+	all_open(&bench);
 	live_open();
 	record(2, 0, false);
 	ck_assert_int_eq(next(&p), 0);
 	ck_assert_ptr_nonnull(p.block);
 	ck_assert(!live->ops->wanted(live));
 	while (!is_readable())
-		taken[n++] = block_pool_take(pool, 0);
+		taken[n++] = block_pool_take(bench.pool, 0);
 	ck_assert(live->ops->wanted(live));
 	expect_none(-ETIMEDOUT);
 	done(&p);
@@ -388,7 +390,7 @@ START_TEST(what_is_revoked_comes_from_disk)
 	expect(HALF, HALF, false);
 	while (n--)
 		block_pool_put(taken[n]);
-	ck_assert_ptr_nonnull(taken[0] = block_pool_take(pool, 0));
+	ck_assert_ptr_nonnull(taken[0] = block_pool_take(bench.pool, 0));
 	block_pool_put(taken[0]);
 	expect_none(-ETIMEDOUT); /* that was revoked, too */
 	disks_sync(1, 1);
@@ -406,7 +408,7 @@ START_TEST(memory_is_put_before_a_disk_is_asked)
 {
 	struct parcel p;
 
-	all_open();
+	all_open(&bench);
 	live_open();
 	record(1, 0, true);
 	ck_assert_int_eq(next(&p), 0);
@@ -426,20 +428,20 @@ END_TEST
 /* What the recorder lost is a hole, as in the recording. */
 START_TEST(lost_blocks)
 {
-	all_open();
+	all_open(&bench);
 	live_open();
 	record(1, 0, true);
 	expect(0, SLOTS, true);
-	ck_assert(put(output, 0));
-	output_lost(output, seal()); /* sealed, so it can be sent */
+	ck_assert(put(&bench, bench.output, 0));
+	output_lost(bench.output, seal(&bench)); /* sealed, so it can be sent */
 	expect(SLOTS, SLOTS, true);
 	for (unsigned i = 0; i < 2; i++) {
 		struct block *b;
 
-		ck_assert(put(output, 0));
-		ck_assert_int_eq(queue_take(taker, &b, 0), 0);
+		ck_assert(put(&bench, bench.output, 0));
+		ck_assert_int_eq(queue_take(bench.taker, &b, 0), 0);
 		block_seal(b);
-		output_lost(output, b);
+		output_lost(bench.output, b);
 	}
 	record(1, 0, false);
 	for (unsigned i = 0; i < 2; i++) { /* nobody has these */
@@ -461,7 +463,7 @@ START_TEST(a_round_that_fails)
 {
 	struct index_record r = { .number = 1, .kind = INDEX_BLOCK };
 
-	all_open();
+	all_open(&bench);
 	record(2, 0, false);
 	disks_sync(0, 1);
 	live_open();
@@ -469,7 +471,7 @@ START_TEST(a_round_that_fails)
 	expect(0, HALF, false);
 	expect(HALF, HALF, false);
 	expect_none(-ETIMEDOUT);
-	output_unwrite(output, &r);
+	output_unwrite(bench.output, &r);
 	ck_assert(is_readable());
 	expect_none(0);
 	expect_hole(SLOTS, SLOTS);
@@ -484,12 +486,12 @@ START_TEST(a_disk_that_is_away)
 	struct index_record r = { .number = 1, .kind = INDEX_BLOCK };
 	struct parcel p;
 
-	all_open();
+	all_open(&bench);
 	record(3, 0, false);
 	disks_sync(0, 1);
 	live_open();
 	record(1, 0, true);
-	output_risk(output, &r);
+	output_risk(bench.output, &r);
 	disks_sync(2, 1);
 	expect(0, HALF, false);
 	expect(HALF, HALF, false);
@@ -510,15 +512,15 @@ END_TEST
 /* It is resumed, and its folders are not open again yet. */
 START_TEST(what_was_before_is_waited_for)
 {
-	all_open();
+	all_open(&bench);
 	record(2, 0, true);
-	output->first_number = output->settled.floor;
+	bench.output->first_number = bench.output->settled.floor;
 	live_open();
-	atomic_store(&output->folders, 0);
+	atomic_store(&bench.output->folders, 0);
 	record(1, 0, false);
 	expect_none(-ETIMEDOUT);
 	expect_none(-ETIMEDOUT);
-	atomic_store(&output->folders, 1);
+	atomic_store(&bench.output->folders, 1);
 	for (uint64_t i = 0; i < 4; i++)
 		expect(i * HALF, HALF, false);
 	expect(2 * SLOTS, SLOTS, true);
@@ -529,24 +531,24 @@ END_TEST
 /* No disk could take anything. */
 START_TEST(without_a_folder)
 {
-	all_open();
+	all_open(&bench);
 	live_open();
-	atomic_store(&output->folders, 0);
+	atomic_store(&bench.output->folders, 0);
 	record(1, 0, false);
 	expect(0, SLOTS, true);
 	for (unsigned i = 0; i < 3; i++) {
 		struct block *b;
 
-		ck_assert(put(output, 0));
-		ck_assert_int_eq(queue_take(taker, &b, 0), 0);
+		ck_assert(put(&bench, bench.output, 0));
+		ck_assert_int_eq(queue_take(bench.taker, &b, 0), 0);
 		block_seal(b);
-		output_lost(output, b);
+		output_lost(bench.output, b);
 	}
 	expect_none(-ETIMEDOUT);
 	record(1, 0, false);
 	expect_hole(SLOTS, 3 * SLOTS);
 	expect(4 * SLOTS, SLOTS, true);
-	output_end(output);
+	output_end(bench.output);
 	expect_none(-ENODATA);
 	ck_assert_uint_eq(disks.asked, 0);
 	close_all();
@@ -555,7 +557,7 @@ END_TEST
 
 START_TEST(gaps)
 {
-	all_open();
+	all_open(&bench);
 	live_open();
 	record(1, 0, true);
 	record(1, 5, true);
@@ -581,7 +583,7 @@ START_TEST(all_that_was_given_comes_again)
 	struct parcel p, hole;
 	unsigned n = 0;
 
-	all_open();
+	all_open(&bench);
 	live_open();
 	record(1, 0, true);
 	record(1, 5, true);
@@ -589,7 +591,7 @@ START_TEST(all_that_was_given_comes_again)
 	ck_assert_int_eq(next(&hole), 0);
 	ck_assert_int_eq(hole.err, -ENODATA);
 	while (!live->ops->wanted(live))
-		taken[n++] = block_pool_take(pool, 0);
+		taken[n++] = block_pool_take(bench.pool, 0);
 	done(&p);
 	done(&hole);
 	while (n--)
@@ -602,7 +604,7 @@ END_TEST
 
 START_TEST(it_goes_back)
 {
-	all_open();
+	all_open(&bench);
 	live_open();
 	record(3, 0, true);
 	for (uint64_t i = 0; i < 3; i++)
@@ -630,11 +632,11 @@ START_TEST(it_yields_while_memory_is_short)
 	unsigned n = 0;
 	int64_t begin;
 
-	all_open();
+	all_open(&bench);
 	record(3, 0, true);
 	live_open();
-	while (block_pool_plenty(pool))
-		taken[n++] = block_pool_take(pool, 0);
+	while (block_pool_plenty(bench.pool))
+		taken[n++] = block_pool_take(bench.pool, 0);
 	begin = clock_steady();
 	for (uint64_t i = 0; i < 3; i++)
 		while (source_next(live, &p, clock_steady() + 1000000000))
@@ -662,17 +664,17 @@ write_all(void *arg)
 	int err = 0;
 
 	while (err != -EPIPE) {
-		err = queue_take(taker, &b, clock_steady() + 1000000);
+		err = queue_take(bench.taker, &b, clock_steady() + 1000000);
 		if (!err) {
-			output_seal(output, b);
+			output_seal(bench.output, b);
 			disks_write(b);
 			number[n++] = b->number;
-			output_written(output, b, 0);
+			output_written(bench.output, b, 0);
 		}
 		if (n < 64 && err != -EPIPE &&
-		    atomic_load(&output->hurry) == hurry)
+		    atomic_load(&bench.output->hurry) == hurry)
 			continue;
-		hurry = atomic_load(&output->hurry);
+		hurry = atomic_load(&bench.output->hurry);
 		atomic_fetch_add(&durable, n);
 		while (n)
 			disks_sync(number[--n], 1);
@@ -720,20 +722,21 @@ START_TEST(many_threads)
 	struct source_facts f;
 	pthread_t writer, reader;
 
-	all_open();
+	all_open(&bench);
 	live_open();
 	pthread_create(&writer, NULL, write_all, NULL);
 	pthread_create(&reader, NULL, read_all, NULL);
 	for (unsigned i = 0; i < MANY;) {
 		/* At times it is all in memory. */
-		if (i % 16 == 0 && block_pool_free_blocks(pool) < BLOCKS / 2)
+		if (i % 16 == 0 &&
+		    block_pool_free_blocks(bench.pool) < BLOCKS / 2)
 			sched_yield();
-		else if (put(output, 0))
+		else if (put(&bench, bench.output, 0))
 			i++;
 	}
-	queue_drain(queue);
+	queue_drain(bench.queue);
 	pthread_join(writer, NULL);
-	output_end(output);
+	output_end(bench.output);
 	pthread_join(reader, NULL);
 	f = facts();
 	ck_assert_uint_gt(f.bytes_memory, 0);

@@ -10,6 +10,8 @@
 
 #include "lib/tapped.h"
 
+static struct tapped bench;
+
 enum { MANY = 20000 };
 
 static struct source_relay *relay;
@@ -26,13 +28,13 @@ static void
 open_all(void)
 {
 	struct source_relay_args args = { .format = &fake_format,
-					  .shape = &shape,
+					  .shape = &bench.shape,
 					  .fill = FILL_ZERO,
 					  .start_ns = 7,
 					  .dropped = lost_told,
 					  .arg = &lost };
 
-	all_open();
+	all_open(&bench);
 	ck_assert_int_eq(source_relay_make(&relay, &args), 0);
 	source = source_relay_source(relay);
 }
@@ -48,7 +50,7 @@ is_readable(void)
 static void
 relay_put(uint64_t gap)
 {
-	struct block *b = block_new(gap);
+	struct block *b = block_new(&bench, gap);
 
 	ck_assert_ptr_nonnull(b);
 	source_relay_put(relay, b);
@@ -114,7 +116,7 @@ START_TEST(in_order)
 	ck_assert(!facts().live);
 	source_relay_drop(relay);
 	source_close(source);
-	all_close();
+	all_close(&bench);
 }
 END_TEST
 
@@ -124,7 +126,7 @@ START_TEST(what_did_not_come_is_fill)
 	struct parcel p;
 
 	open_all();
-	b = block_new(0);
+	b = block_new(&bench, 0);
 	b->present[0] &= ~4ull;
 	b->filled--;
 	source_relay_put(relay, b);
@@ -137,7 +139,7 @@ START_TEST(what_did_not_come_is_fill)
 	source_put(&p);
 	source_relay_drop(relay);
 	source_close(source);
-	all_close();
+	all_close(&bench);
 }
 END_TEST
 
@@ -149,7 +151,7 @@ START_TEST(no_more_than_there_is)
 	unsigned n = 0;
 
 	open_all();
-	while ((b = block_new(0))) {
+	while ((b = block_new(&bench, 0))) {
 		source_relay_put(relay, b);
 		n++;
 	}
@@ -159,13 +161,13 @@ START_TEST(no_more_than_there_is)
 	p = next();
 	source_put(&p);
 	p = next();
-	ck_assert_uint_eq(block_pool_free_blocks(pool), 1);
+	ck_assert_uint_eq(block_pool_free_blocks(bench.pool), 1);
 	source_put(&p);
 	source_relay_drop(relay);
 	lost = 7; /* nobody asks any more */
 	ck_assert_uint_eq(facts().dropped, 5);
 	source_close(source);
-	all_close();
+	all_close(&bench);
 }
 END_TEST
 
@@ -177,14 +179,14 @@ START_TEST(the_sender_goes_first)
 	relay_put(0);
 	relay_put(0);
 	source_close(source);
-	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS);
+	ck_assert_uint_eq(block_pool_free_blocks(bench.pool), BLOCKS);
 	relay_put(0);
-	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS);
+	ck_assert_uint_eq(block_pool_free_blocks(bench.pool), BLOCKS);
 	source_relay_facts(relay, &f);
 	ck_assert_uint_eq(f.unsent, 3 * SLOTS);
 	ck_assert_uint_eq(f.waits, 0);
 	source_relay_drop(relay);
-	all_close();
+	all_close(&bench);
 }
 END_TEST
 
@@ -199,9 +201,9 @@ START_TEST(the_stream_goes_first)
 	relay_put(0);
 	source_relay_end(relay);
 	source_relay_drop(relay);
-	output_drop(output);
-	queue_close();
-	block_pool_return(pool);
+	output_drop(bench.output);
+	queue_close(&bench);
+	block_pool_return(bench.pool);
 	for (unsigned i = 0; i < 2; i++) {
 		p = next();
 		ck_assert(data_is(p.data, p.record.first, SLOTS));
@@ -209,8 +211,8 @@ START_TEST(the_stream_goes_first)
 	}
 	expect_none(-ENODATA);
 	source_close(source);
-	ck_assert_uint_eq(arena_facts(arena).borrowed, 0);
-	arena_free(arena);
+	ck_assert_uint_eq(arena_facts(bench.arena).borrowed, 0);
+	arena_free(bench.arena);
 }
 END_TEST
 
@@ -243,7 +245,7 @@ START_TEST(one_block_back)
 	source_put(&p);
 	source_relay_drop(relay);
 	source_close(source);
-	all_close();
+	all_close(&bench);
 }
 END_TEST
 
@@ -283,7 +285,7 @@ START_TEST(two_threads)
 	open_all();
 	pthread_create(&thread, NULL, send_all, NULL);
 	for (unsigned i = 0; i < MANY;) {
-		struct block *b = block_new(0);
+		struct block *b = block_new(&bench, 0);
 
 		if (b)
 			source_relay_put(relay, b);
@@ -294,7 +296,7 @@ START_TEST(two_threads)
 	source_relay_end(relay);
 	source_relay_drop(relay);
 	pthread_join(thread, NULL);
-	all_close();
+	all_close(&bench);
 }
 END_TEST
 
