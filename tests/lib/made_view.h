@@ -104,4 +104,25 @@ void play_list(struct play *p, unsigned sub);
 uint64_t play_expect(const struct play *p, const struct view_choice *c,
 		     uint8_t *to);
 
+#define ALL .thread = -1
+
+/* One substream of one thread, all of it there. */
+struct play *play_plain(void);
+/* Four threads, as the metadata lists them or packets tell. */
+struct play *play_threads(bool listed, bool timed);
+struct play *play_make(struct play *p, unsigned events);
+
+int play_view(struct play *p, struct view **view, struct fault *fault,
+	      struct view_choice c);
+
+/*
+ * Reads a view as spatefs does: what it says is in chunks comes in pieces that
+ * end anywhere, as a disk's reader gives them, and is checked before it is
+ * used.  Reads up to the end; -1: some of it nobody can tell.
+ */
+ssize_t play_read(struct play *p, struct view *view, uint8_t *to, size_t bytes,
+		  uint64_t offset);
+/* The view is as play_expect() has it. */
+void play_shows(struct play *p, struct view *view, struct view_choice c);
+
 #endif

@@ -6,15 +6,20 @@
 #include "config.h"
 
 #include "lib/made_row.h"
-#include "lib/view_read.h"
+#include "lib/made_view.h"
+
+static struct view *view;
+static struct fault fault;
+static uint8_t is[PLAY_BYTES], want[PLAY_BYTES];
 
 /* Nothing chosen is the recording's file, in a span for each block. */
 START_TEST(whole)
 {
-	struct play *p = plain_make(plain_new(), 6);
+	struct play *p = play_make(play_plain(), 6);
 	struct view_span s;
 
-	ck_assert_int_eq(make(p, (struct view_choice){ ALL }), 0);
+	ck_assert_int_eq(
+	    play_view(p, &view, &fault, (struct view_choice){ ALL }), 0);
 	ck_assert_uint_eq(view_bytes(view), p->slots * MADE_PAYLOAD);
 	for (unsigned i = 0; i < view_bytes(view); i++) {
 		ck_assert_int_eq(view_find(view, i, &s), 0);
@@ -30,7 +35,9 @@ START_TEST(whole)
 	ck_assert_int_eq(view_find(view, UINT64_MAX, &s), -ENODATA);
 	view_free(view);
 	/* A substream that is not there is empty. */
-	ck_assert_int_eq(make(p, (struct view_choice){ ALL, .sub = 4 }), 0);
+	ck_assert_int_eq(
+	    play_view(p, &view, &fault, (struct view_choice){ ALL, .sub = 4 }),
+	    0);
 	ck_assert_uint_eq(view_bytes(view), 0);
 	ck_assert_int_eq(view_find(view, 0, &s), -ENODATA);
 	ck_assert_int_eq(view_refresh(view), 0);
@@ -52,11 +59,11 @@ span_same(const struct view_span *a, const struct view_span *b)
  * on. */
 START_TEST(spans)
 {
-	struct play *p = plain_make(plain_new(), 4);
+	struct play *p = play_make(play_plain(), 4);
 	struct view_choice c = { ALL, .strip = 24 };
 	struct view_span s, t, u;
 
-	ck_assert_int_eq(make(p, c), 0);
+	ck_assert_int_eq(play_view(p, &view, &fault, c), 0);
 	for (unsigned i = 0; i < 40 * 64; i++) {
 		ck_assert_int_eq(view_find(view, i, &s), 0);
 		ck_assert_uint_eq(s.take, 40);
@@ -110,26 +117,26 @@ END_TEST
 
 START_TEST(refused)
 {
-	struct play *p = plain_make(plain_new(), 3);
+	struct play *p = play_make(play_plain(), 3);
 	struct view_choice c = { ALL, .strip = MADE_PAYLOAD };
 
-	ck_assert_int_eq(make(p, c), -EINVAL);
+	ck_assert_int_eq(play_view(p, &view, &fault, c), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(fault.why, "64"));
 	c.strip = UINT32_MAX;
-	ck_assert_int_eq(make(p, c), -EINVAL);
+	ck_assert_int_eq(play_view(p, &view, &fault, c), -EINVAL);
 	c.strip = MADE_PAYLOAD - 1;
-	ck_assert_int_eq(make(p, c), 0);
-	shows(p, c);
+	ck_assert_int_eq(play_view(p, &view, &fault, c), 0);
+	play_shows(p, view, c);
 	view_free(view);
 	c = (struct view_choice){ .thread = 4 };
-	ck_assert_int_eq(make(p, c), -EINVAL);
+	ck_assert_int_eq(play_view(p, &view, &fault, c), -EINVAL);
 	ck_assert_str_eq(fault.why, "it has no thread 4");
 	c = (struct view_choice){ .thread = 3, .fill = VIEW_SKIP };
-	ck_assert_int_eq(make(p, c), -EINVAL);
+	ck_assert_int_eq(play_view(p, &view, &fault, c), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(fault.why, "filled"));
 	ck_assert_str_eq(view_settle(&c, HEAP_NONE), fault.why);
-	ck_assert_int_eq(make(p, c), 0);
-	shows(p, c);
+	ck_assert_int_eq(play_view(p, &view, &fault, c), 0);
+	play_shows(p, view, c);
 	view_free(view);
 	play_end(p);
 }
@@ -138,7 +145,7 @@ END_TEST
 /* Zeros on disk, frames marked invalid in the view. */
 START_TEST(filled_anew)
 {
-	struct play *p = plain_new();
+	struct play *p = play_plain();
 	struct view_choice c = { ALL, .fill = VIEW_INVALID, .strip = 5 };
 	uint8_t frame[MADE_PAYLOAD];
 	unsigned anew = 0;
@@ -147,9 +154,9 @@ START_TEST(filled_anew)
 	p->lossy = 10;
 	p->gappy = 30;
 	p->gone = 20;
-	plain_make(p, 20);
-	ck_assert_int_eq(make(p, c), 0);
-	ck_assert_int_eq(view_read(p, is, sizeof is, 0),
+	play_make(p, 20);
+	ck_assert_int_eq(play_view(p, &view, &fault, c), 0);
+	ck_assert_int_eq(play_read(p, view, is, sizeof is, 0),
 			 p->slots * (MADE_PAYLOAD - 5));
 	for (unsigned i = 0; i < p->slots; i++) {
 		const struct slot *s = &p->slot[i];
@@ -171,7 +178,7 @@ END_TEST
  * and other fill is as it was. */
 START_TEST(holes_lost)
 {
-	struct play *p = plain_new();
+	struct play *p = play_plain();
 	struct view_choice c = { ALL, .fill = VIEW_SKIP };
 	struct view_span s;
 
@@ -184,7 +191,7 @@ START_TEST(holes_lost)
 	    truncate(made_path(&p->m, 1, MADE_NAME ".meta.jsonl"), 0), 0);
 	play_open(p);
 	play_list(p, 0);
-	ck_assert_int_eq(make(p, c), 0);
+	ck_assert_int_eq(play_view(p, &view, &fault, c), 0);
 	ck_assert_uint_eq(view_bytes(view), play_expect(p, &c, want));
 	ck_assert_int_eq(view_find(view, 0, &s), 0);
 	ck_assert_int_eq(s.kind, VIEW_DATA);
@@ -193,8 +200,8 @@ START_TEST(holes_lost)
 	ck_assert_int_eq(s.kind, VIEW_LOST);
 	view_free(view);
 	c.fill = VIEW_ZERO;
-	ck_assert_int_eq(make(p, c), 0);
-	ck_assert_int_eq(view_read(p, is, sizeof is, 0),
+	ck_assert_int_eq(play_view(p, &view, &fault, c), 0);
+	ck_assert_int_eq(play_read(p, view, is, sizeof is, 0),
 			 p->slots * MADE_PAYLOAD);
 	ck_assert_mem_eq(is + MADE_BLOCK, p->base + MADE_BLOCK, MADE_BLOCK);
 	view_free(view);
@@ -217,7 +224,7 @@ START_TEST(holes_that_lie)
 		"\"none\"",
 	};
 	struct view_choice c = { ALL, .fill = VIEW_SKIP };
-	struct play *p = plain_new();
+	struct play *p = play_plain();
 	struct view_span s;
 	char line[200];
 	int fd;
@@ -235,7 +242,7 @@ START_TEST(holes_that_lie)
 		ck_assert_int_eq(write(fd, line, strlen(line)), strlen(line));
 		close(fd);
 		play_open(p);
-		ck_assert_int_eq(make(p, c), 0);
+		ck_assert_int_eq(play_view(p, &view, &fault, c), 0);
 		ck_assert_int_eq(view_find(view, view_bytes(view) / 3, &s), 0);
 		ck_assert_uint_eq(s.number, 1);
 		ck_assert_int_eq(s.kind, VIEW_LOST);
@@ -294,20 +301,20 @@ END_TEST
 /* Sizes without a view are those of views. */
 START_TEST(sizes)
 {
-	struct play *p = plain_new();
+	struct play *p = play_plain();
 	struct view_counts n = { .payload = MADE_PAYLOAD };
 	uint64_t bytes;
 
 	p->lossy = p->early = p->anew = 10;
 	p->gappy = p->gone = 20;
-	plain_make(p, 30);
+	play_make(p, 30);
 	n.bytes = recording_facts(p->rec)->bytes;
 	n.packets = recording_facts(p->rec)->packets;
 	for (unsigned i = 0; i < 16; i++) {
 		struct view_choice c = { ALL, .strip = i / 4 * 9,
 					 .fill = i % 4 };
 
-		ck_assert_int_eq(make(p, c), 0);
+		ck_assert_int_eq(play_view(p, &view, &fault, c), 0);
 		ck_assert_int_eq(view_size(&n, &c, &bytes), 0);
 		ck_assert_uint_eq(bytes, view_bytes(view));
 		view_free(view);

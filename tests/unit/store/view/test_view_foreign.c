@@ -3,7 +3,11 @@
  * that ends in the middle of a frame. */
 #include "config.h"
 
-#include "lib/view_read.h"
+#include "lib/made_view.h"
+
+static struct view *view;
+static struct fault fault;
+static uint8_t is[PLAY_BYTES];
 
 enum { FRAME = 1032, CHUNK = 40, THREADS = 2, FPS = 20, SHORT = 7 };
 
@@ -51,7 +55,7 @@ chunk_write(const struct format_ops *format, const struct format_shape *shape,
 static struct play *
 foreign_new(void)
 {
-	struct play *p = plain_new();
+	struct play *p = play_plain();
 	struct format_shape shape = { .payload = FRAME,
 				      .fps = FPS,
 				      .around = MADE_SECOND };
@@ -85,21 +89,22 @@ START_TEST(flexbuff)
 
 	ck_assert_int_eq(recording_read(p->rec, file, sizeof file, 0, NULL),
 			 sizeof file);
-	ck_assert_int_eq(make(p, c), 0);
-	ck_assert_int_eq(view_read(p, is, sizeof is, 0), ALL_FRAMES * 1000);
+	ck_assert_int_eq(play_view(p, &view, &fault, c), 0);
+	ck_assert_int_eq(play_read(p, view, is, sizeof is, 0),
+			 ALL_FRAMES * 1000);
 	for (unsigned i = 0; i < ALL_FRAMES; i++)
 		ck_assert_mem_eq(is + (size_t)i * 1000,
 				 file + (size_t)i * FRAME + 32, 1000);
 	view_free(view);
 	c.fill = VIEW_SKIP;
-	ck_assert_int_eq(make(p, c), 0);
-	ck_assert_int_eq(view_read(p, is, sizeof is, 0), FILES * 1000);
+	ck_assert_int_eq(play_view(p, &view, &fault, c), 0);
+	ck_assert_int_eq(play_read(p, view, is, sizeof is, 0), FILES * 1000);
 	ck_assert_mem_eq(is + (size_t)2 * CHUNK * 1000,
 			 file + (size_t)3 * CHUNK * FRAME + 32, 1000);
 	view_free(view);
 	c = (struct view_choice){ .thread = 5 };
-	ck_assert_int_eq(make(p, c), 0);
-	ck_assert_int_eq(view_read(p, is, sizeof is, 0),
+	ck_assert_int_eq(play_view(p, &view, &fault, c), 0);
+	ck_assert_int_eq(play_read(p, view, is, sizeof is, 0),
 			 ALL_FRAMES / 2 * FRAME);
 	for (unsigned i = 0; i < ALL_FRAMES / 2; i++)
 		ck_assert_mem_eq(is + (size_t)i * FRAME,
@@ -108,15 +113,15 @@ START_TEST(flexbuff)
 	/* Times go evenly through blocks. */
 	c = (struct view_choice){ .thread = -1 };
 	c.from_ns = (MADE_SECOND + 5) * 1000000000;
-	ck_assert_int_eq(make(p, c), 0);
+	ck_assert_int_eq(play_view(p, &view, &fault, c), 0);
 	ck_assert_uint_eq(view_bytes(view), 0); /* it is 4.2 s */
 	view_free(view);
 	c.from_ns -= 2000000000;
-	ck_assert_int_eq(make(p, c), 0);
+	ck_assert_int_eq(play_view(p, &view, &fault, c), 0);
 	frames = view_bytes(view) / FRAME;
 	ck_assert_uint_ge(frames, ALL_FRAMES - 120 - THREADS);
 	ck_assert_uint_le(frames, ALL_FRAMES - 120 + THREADS);
-	ck_assert_int_eq(view_read(p, is, FRAME, 0), FRAME);
+	ck_assert_int_eq(play_read(p, view, is, FRAME, 0), FRAME);
 	ck_assert_mem_eq(is, file + (ALL_FRAMES - frames) * FRAME, FRAME);
 	view_free(view);
 	play_end(p);

@@ -2,7 +2,11 @@
 /* Views while the recording grows. */
 #include "config.h"
 
-#include "lib/view_read.h"
+#include "lib/made_view.h"
+
+static struct view *view;
+static struct fault fault;
+static uint8_t is[PLAY_BYTES], want[PLAY_BYTES];
 
 /* What was shown stays while more is recorded, and more follows. */
 START_TEST(growing)
@@ -15,7 +19,7 @@ START_TEST(growing)
 		{ ALL, .from_ns = MADE_SECOND * 1000000000 + 5000000000 },
 	};
 	enum { CHOICES = sizeof choices / sizeof *choices };
-	struct play *p = plain_new();
+	struct play *p = play_plain();
 	struct view *views[CHOICES];
 	uint64_t bytes;
 
@@ -41,7 +45,8 @@ START_TEST(growing)
 			ck_assert_int_eq(view_refresh(view), 0);
 			bytes = play_expect(p, &choices[i], want);
 			ck_assert_uint_eq(view_bytes(view), bytes);
-			ck_assert_int_eq(view_read(p, is, sizeof is, 0), bytes);
+			ck_assert_int_eq(play_read(p, view, is, sizeof is, 0),
+					 bytes);
 			ck_assert_mem_eq(is, want, bytes);
 		}
 	}
@@ -57,7 +62,7 @@ END_TEST
 START_TEST(late)
 {
 	struct view_choice skip = { ALL, .fill = VIEW_SKIP };
-	struct play *p = plain_new();
+	struct play *p = play_plain();
 	struct view *file, *strip, *thread;
 	struct view_span s;
 	uint64_t bytes;
@@ -69,13 +74,18 @@ START_TEST(late)
 	play_open(p);
 	recording_settle(p->rec, 6);
 	ck_assert_int_eq(recording_refresh(p->rec), 0);
-	ck_assert_int_eq(make(p, (struct view_choice){ ALL }), 0);
+	ck_assert_int_eq(
+	    play_view(p, &view, &fault, (struct view_choice){ ALL }), 0);
 	file = view;
-	ck_assert_int_eq(make(p, (struct view_choice){ ALL, .strip = 3 }), 0);
+	ck_assert_int_eq(play_view(p, &view, &fault,
+				   (struct view_choice){ ALL, .strip = 3 }),
+			 0);
 	strip = view;
-	ck_assert_int_eq(make(p, (struct view_choice){ .thread = 3 }), 0);
+	ck_assert_int_eq(
+	    play_view(p, &view, &fault, (struct view_choice){ .thread = 3 }),
+	    0);
 	thread = view;
-	ck_assert_int_eq(make(p, skip), 0);
+	ck_assert_int_eq(play_view(p, &view, &fault, skip), 0);
 	ck_assert_uint_eq(view_bytes(file), 7 * MADE_BLOCK);
 	ck_assert_uint_eq(view_bytes(view), 4 * MADE_BLOCK);
 	play_write(p, &p->event[1], 1, 1);
@@ -84,7 +94,7 @@ START_TEST(late)
 	play_list(p, 0);
 	ck_assert_int_eq(view_refresh(view), 0);
 	ck_assert_uint_eq(view_bytes(view), 4 * MADE_BLOCK);
-	ck_assert_int_eq(view_read(p, is, sizeof is, 0), 4 * MADE_BLOCK);
+	ck_assert_int_eq(play_read(p, view, is, sizeof is, 0), 4 * MADE_BLOCK);
 	ck_assert_mem_eq(is, p->base, MADE_BLOCK);
 	ck_assert_mem_eq(is + MADE_BLOCK, p->base + 2 * MADE_BLOCK,
 			 2 * MADE_BLOCK);
@@ -93,11 +103,11 @@ START_TEST(late)
 	view_free(view);
 	view = file;
 	ck_assert_int_eq(view_refresh(view), 0);
-	shows(p, *view_choice(view));
+	play_shows(p, view, *view_choice(view));
 	view_free(view);
 	view = strip;
 	bytes = play_expect(p, view_choice(view), want);
-	ck_assert_int_eq(view_read(p, is, sizeof is, 0), bytes);
+	ck_assert_int_eq(play_read(p, view, is, sizeof is, 0), bytes);
 	ck_assert_mem_eq(is, want, bytes);
 	view_free(view);
 	/* Which packets of it would be a thread's is not looked at again. */
@@ -118,7 +128,7 @@ START_TEST(in_memory)
 		{ .thread = 7 },
 	};
 	static const unsigned shown[] = { 6, 4, 3 };
-	struct play *p = threads_new(false, false);
+	struct play *p = play_threads(false, false);
 	struct index_record r[4];
 	struct view *views[3];
 
@@ -133,7 +143,7 @@ START_TEST(in_memory)
 	play_go(p, 3);
 	play_open(p);
 	for (unsigned i = 0; i < 3; i++) {
-		ck_assert_int_eq(make(p, choices[i]), 0);
+		ck_assert_int_eq(play_view(p, &view, &fault, choices[i]), 0);
 		views[i] = view;
 		r[i] = play_record(p, &p->event[3 + i], 3 + i);
 	}
@@ -153,7 +163,7 @@ START_TEST(in_memory)
 	for (unsigned i = 0; i < 3; i++) {
 		view = views[i];
 		ck_assert_int_eq(view_refresh(view), 0);
-		shows(p, choices[i]);
+		play_shows(p, view, choices[i]);
 		view_free(view);
 	}
 	play_end(p);

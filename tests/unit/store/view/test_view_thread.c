@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "lib/view_read.h"
+#include "lib/made_view.h"
+
+static struct view *view;
+static struct fault fault;
+static uint8_t want[PLAY_BYTES];
 
 START_TEST(threads)
 {
 	for (unsigned how = 0; how < 3; how++) {
-		struct play *p = threads_new(how, how == 2);
+		struct play *p = play_threads(how, how == 2);
 		uint32_t is_there[8];
 
 		p->anew = 30;
 		p->lossy = 5;
-		plain_make(p, 20);
+		play_make(p, 20);
 		ck_assert_int_eq(view_threads(p->rec, 0, is_there, 8), 4);
 		for (unsigned i = 0; i < 4; i++) {
 			struct view_choice c = { .thread = 6 + (int)i,
 						 .strip = i };
 
 			ck_assert_uint_eq(is_there[i], 6 + i);
-			ck_assert_int_eq(make(p, c), 0);
-			shows(p, c);
+			ck_assert_int_eq(play_view(p, &view, &fault, c), 0);
+			play_shows(p, view, c);
 			view_free(view);
 		}
 		ck_assert_int_eq(view_threads(p->rec, 0, is_there, 2), 2);
@@ -33,7 +37,7 @@ END_TEST
 START_TEST(thread_lost)
 {
 	for (unsigned listed = 0; listed < 2; listed++) {
-		struct play *p = threads_new(listed, false);
+		struct play *p = play_threads(listed, false);
 		struct view_choice c = { .thread = 7 };
 
 		play_begin(p);
@@ -44,9 +48,10 @@ START_TEST(thread_lost)
 		made_end(&p->m, p->events);
 		play_open(p);
 		play_list(p, 0);
-		ck_assert_int_eq(make(p, c), listed ? 0 : -EIO);
+		ck_assert_int_eq(play_view(p, &view, &fault, c),
+				 listed ? 0 : -EIO);
 		if (listed)
-			shows(p, c);
+			play_shows(p, view, c);
 		else
 			ck_assert_ptr_nonnull(strstr(fault.what, "threads"));
 		view_free(view);
@@ -58,7 +63,7 @@ END_TEST
 /* All that is wanted of a run is behind its last packet. */
 START_TEST(thread_at_the_end)
 {
-	struct play *p = threads_new(true, false);
+	struct play *p = play_threads(true, false);
 	struct view_choice c = { .thread = 7 };
 	struct view_span s;
 
@@ -70,7 +75,7 @@ START_TEST(thread_at_the_end)
 	play_open(p);
 	play_list(p, 0);
 	c.from_ns = play_time(p, 3 * MADE_SLOTS + 40);
-	ck_assert_int_eq(make(p, c), 0);
+	ck_assert_int_eq(play_view(p, &view, &fault, c), 0);
 	ck_assert_uint_ge(view_bytes(view), 21 * MADE_PAYLOAD);
 	ck_assert_uint_le(view_bytes(view), 22 * MADE_PAYLOAD);
 	ck_assert_int_eq(view_find(view, 0, &s), 0);
@@ -84,12 +89,12 @@ END_TEST
 /* A sender that leaves its turn is found out, packet by packet. */
 START_TEST(out_of_turn)
 {
-	struct play *p = plain_make(threads_new(false, false), 4);
+	struct play *p = play_make(play_threads(false, false), 4);
 	struct view_choice c = { .thread = 8, .strip = 40 };
 	struct view_span s;
 	uint8_t *data = want;
 
-	ck_assert_int_eq(make(p, c), 0);
+	ck_assert_int_eq(play_view(p, &view, &fault, c), 0);
 	ck_assert_int_eq(view_find(view, 0, &s), 0);
 	ck_assert_uint_eq(s.lead, 40);
 	ck_assert_uint_eq(s.at, MADE_PAYLOAD + 40);
