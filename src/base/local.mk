@@ -8,6 +8,7 @@ libbase_a_SOURCES = \
 	%D%/crc32c.c %D%/crc32c.h \
 	%D%/ease.c %D%/ease.h \
 	%D%/fault.c %D%/fault.h \
+	%D%/keys.c %D%/keys.h \
 	%D%/log.c %D%/log.h \
 	%D%/module.c %D%/module.h \
 	%D%/secret.c %D%/secret.h \

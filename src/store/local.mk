@@ -28,7 +28,7 @@ libstore_a_SOURCES += \
 	%D%/recording/recording.h %D%/recording/recording_info.c \
 	%D%/recording/recording_list.c %D%/recording/recording_merge.c \
 	%D%/recording/recording_meta.c %D%/recording/recording_place.c \
-	%D%/recording/recording_priv.h %D%/recording/recording_read.c
+	%D%/recording/recording_info.h %D%/recording/recording_priv.h %D%/recording/recording_read.c
 
 # store/list
 libstore_a_SOURCES += \

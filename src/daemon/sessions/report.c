@@ -37,6 +37,7 @@
 #include "base/units.h"
 #include "store/record/meta.h"
 #include "store/recording/loss.h"
+#include "store/recording/recording_info.h"
 #include "flow/memory/arena.h"
 
 static const char *
@@ -251,18 +252,16 @@ kernel_json(struct session *s)
 	return kernel_lost(&s->kernel, bound, devices);
 }
 
-/* Sets the kernel's losses.  The machine's counters go on, so a recording's are
- * kept when it ends, and every later report is the same. */
-static void
-kernel_set(struct session *s, json_t *to)
+/* Returns the kernel's losses, a new reference.  The machine's counters go on,
+ * so a recording's are kept when it ends, and every later report is the same. */
+static json_t *
+kernel_report(struct session *s)
 {
-	if (s->state < SESSION_CLOSING) {
-		json_object_set_new(to, "kernel", kernel_json(s));
-		return;
-	}
+	if (s->state < SESSION_CLOSING)
+		return kernel_json(s);
 	if (!s->kernel_lost)
 		s->kernel_lost = kernel_json(s);
-	json_object_set(to, "kernel", s->kernel_lost);
+	return json_incref(s->kernel_lost);
 }
 
 /* ---- substreams ------------------------------------------------------ */
@@ -305,12 +304,11 @@ runs_find(struct output *o, struct origin *list)
 	pthread_mutex_unlock(&o->lock);
 }
 
-/* Returns one substream, with the keys of recording_info and those that only
- * the daemon knows. */
 static json_t *
 sub_json(struct session *s, unsigned i, const struct origin *o)
 {
 	struct output_sub *sub = &s->output->sub[i];
+	struct info_sub info;
 	struct counts c;
 
 	if (s->sub)
@@ -319,18 +317,21 @@ sub_json(struct session *s, unsigned i, const struct origin *o)
 		recording_input_counts(s->input, s->part, &c);
 	c.datagrams += sub->before;
 	c.placed += sub->before;
-	return json_pack(
-	    "{s:i, s:s?, s:s?, s:I, s:I, s:I, s:I, s:i, s:I, "
-	    "s:o, s:o, s:o}",
-	    "sub", (int)i, "address", o->name[0] ? o->name : NULL, "sender",
-	    o->sender[0] ? o->sender : NULL, "datagrams",
-	    (json_int_t)c.datagrams, "packets",
-	    (json_int_t)(c.placed - atomic_load(&sub->lost_packets)),
-	    "packets_lost", (json_int_t)(o->lost + c.outside), "bytes",
-	    (json_int_t)atomic_load(&sub->bytes), "runs", (int)o->runs,
-	    "overruns", (json_int_t)o->overruns, "start",
-	    report_time(o->first_ns), "end", report_time(o->last_ns),
-	    "arrived_end", report_time(o->arrived_ns));
+	info = (struct info_sub){
+		.sub = i,
+		.address = o->name[0] ? o->name : NULL,
+		.sender = o->sender[0] ? o->sender : NULL,
+		.datagrams = c.datagrams,
+		.packets = c.placed - atomic_load(&sub->lost_packets),
+		.packets_lost = o->lost + c.outside,
+		.bytes = atomic_load(&sub->bytes),
+		.runs = o->runs,
+		.overruns = o->overruns,
+		.start = o->first_ns,
+		.end = o->last_ns,
+		.arrived_end = o->arrived_ns,
+	};
+	return keys_json(info_sub_keys, &info, INFO);
 }
 
 /* Returns the port of a substream's address, "41007" of "0.0.0.0:41007", or its
@@ -372,27 +373,24 @@ silent_json(struct session *s, const struct origin *list, int64_t now)
 	return silent;
 }
 
-/* Adds to `to` (INFO, or the end of the metadata) where packets came from and
- * were lost: `sources`, `kernel`, `subs` and `silent`. */
+/* Sets where packets came from and were lost. */
 static void
-report_from(struct session *s, json_t *to)
+report_from(struct session *s, struct info *info)
 {
 	int64_t now = clock_steady();
 	struct origin *list;
-	json_t *subs;
 
-	json_object_set_new(to, "sources", sources_json(s->input));
-	kernel_set(s, to);
+	info->sources = sources_json(s->input);
+	info->kernel = kernel_report(s);
 	list = origins_find(s->input);
 	if (!list)
 		return;
 	runs_find(s->output, list);
 	session_subs_sample(s, now);
-	subs = json_array();
+	info->subs = json_array();
 	for (unsigned i = 0; i < s->stream->plan.subs; i++)
-		json_array_append_new(subs, sub_json(s, i, &list[i]));
-	json_object_set_new(to, "subs", subs);
-	json_object_set_new(to, "silent", silent_json(s, list, now));
+		json_array_append_new(info->subs, sub_json(s, i, &list[i]));
+	info->silent = silent_json(s, list, now);
 	free(list);
 }
 
@@ -468,20 +466,18 @@ drops_json(const struct counts *c)
 static json_t *
 run_json(const struct output *o, const struct output_run *r, uint64_t lost)
 {
-	char base[24];
-	json_t *json;
+	struct info_run run = { .run = r->run,
+				.base = r->base,
+				.first = r->first,
+				.last = r->last,
+				.packets = r->packets,
+				.packets_lost = lost,
+				.start = report_run_first(r),
+				.end = report_run_last(r),
+				.sub = r->sub };
 
-	snprintf(base, sizeof base, "%" PRIu64, r->base);
-	json = json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "run",
-			 (json_int_t)r->run, "base", base, "first",
-			 (json_int_t)r->first, "last", (json_int_t)r->last,
-			 "packets", (json_int_t)r->packets, "packets_lost",
-			 (json_int_t)lost, "start",
-			 report_time(report_run_first(r)), "end",
-			 report_time(report_run_last(r)));
-	if (json && o->subs > 1)
-		json_object_set_new(json, "sub", json_integer(r->sub));
-	return json;
+	return keys_json(info_run_keys, &run,
+			 INFO | (o->subs > 1 ? INFO_SUBS : 0));
 }
 
 static json_t *
@@ -510,68 +506,20 @@ runs_json(struct session *s)
 static json_t *
 disks_json(struct session *s)
 {
-	json_t *disks = json_array();
-
 	const struct disk_set *set = s->host->disks;
+	json_t *disks = json_array();
 
 	for (unsigned i = 0; i < set->n; i++) {
 		struct output_disk *d = &s->output->disk[i];
+		struct info_disk disk = { .path = disk_set_path(set, i),
+					  .chunks = atomic_load(&d->chunks),
+					  .bytes = atomic_load(&d->bytes) };
 
-		if (!disk_set_writer(set, i) && !atomic_load(&d->chunks))
-			continue;
-		json_array_append_new(
-		    disks,
-		    json_pack("{s:s, s:I, s:I}", "path", disk_set_path(set, i),
-			      "chunks", (json_int_t)atomic_load(&d->chunks),
-			      "bytes", (json_int_t)atomic_load(&d->bytes)));
+		if (disk_set_writer(set, i) || disk.chunks)
+			json_array_append_new(
+			    disks, keys_json(info_disk_keys, &disk, INFO));
 	}
 	return disks;
-}
-
-/* Sets the counters, with the keys of recording_info. */
-static void
-counts_set(json_t *to, const struct totals *t)
-{
-	const struct counts *c = &t->c;
-
-	json_object_set_new(to, "datagrams", integer(c->datagrams));
-	json_object_set_new(to, "packets", integer(t->packets));
-	json_object_set_new(to, "packets_lost", integer(t->lost));
-	json_object_set_new(to, "packets_reordered", integer(c->reordered));
-	json_object_set_new(to, "packets_late", integer(c->drop[DROP_LATE]));
-	json_object_set_new(to, "packets_duplicate",
-			    integer(c->drop[DROP_DUPLICATE]));
-	json_object_set_new(to, "packets_unreadable", integer(c->unreadable));
-	json_object_set_new(to, "packets_moved", integer(c->moved));
-	json_object_set_new(to, "packets_at_risk", integer(t->risk));
-	json_object_set_new(to, "overruns", integer(t->overruns));
-	json_object_set_new(to, "heaps", integer(c->heaps));
-	json_object_set_new(to, "heaps_incomplete",
-			    integer(c->heaps_incomplete));
-	json_object_set_new(to, "drops", drops_json(c));
-}
-
-json_t *
-report_tail(struct session *s)
-{
-	struct totals t;
-	json_t *end;
-
-	totals_take(s, &t);
-	end = json_pack("{s:s, s:o, s:o, s:I}", "reason", s->reason, "start",
-			report_time(s->start_ns), "end", report_time(s->end_ns),
-			"bytes", (json_int_t)t.bytes);
-	json_object_set_new(end, "failed", json_boolean(s->failed));
-	counts_set(end, &t);
-	json_object_set_new(end, "chunks",
-			    integer(atomic_load(&s->output->chunks)));
-	/* an index has no record of the end of the last heap */
-	if (s->shape->store == HEAP_ROW)
-		json_object_set_new(end, "runs", runs_json(s));
-	report_from(s, end);
-	if (s->output->fps)
-		meta_learned(end, s->output->fps, s->output->shape);
-	return json_pack("{s:o}", "end", end);
 }
 
 static const char *
@@ -586,56 +534,11 @@ state_name(const struct session *s)
 	return s->state <= SESSION_RECORDING ? "recording" : "stopping";
 }
 
-static void
-live_set(json_t *to, struct session *s)
+static const char *
+store_name(const struct format_shape *shape)
 {
-	int64_t now = clock_steady();
-	double left = (double)(s->stop_at - now) / 1e9;
-	double since = (double)(now - s->started) / 1e9;
-
-	json_object_set_new(to, "elapsed_s", json_real(since > 0 ? since : 0));
-	if (s->scan)
-		json_object_set_new(to, "scan", json_integer(s->scan));
-	json_object_set_new(to, "left_s",
-			    s->stop_at ? json_real(left > 0 ? left : 0)
-				       : json_null());
-	json_object_set_new(to, "stop_at",
-			    s->stop_at
-				? report_time(clock_now() + s->stop_at - now)
-				: json_null());
-	json_object_set_new(to, "rate", json_real(s->rate));
-	if (s->by[0])
-		json_object_set_new(to, "by", json_string(s->by));
-	json_object_set_new(to, "learning",
-			    json_boolean(stream_input_learning(s->in)));
-	json_object_set_new(
-	    to, "blocks",
-	    json_pack("{s:i, s:i}", "total",
-		      (int)block_pool_blocks(s->input->pool), "free",
-		      (int)block_pool_free_blocks(s->input->pool)));
-}
-
-static json_t *
-store_json(const struct format_shape *shape)
-{
-	if (shape->store == HEAP_NONE)
-		return json_null();
-	return json_string(shape_store_show(shape->store));
-}
-
-/* Sets the keys that only heaps have. */
-static void
-heaps_set(json_t *to, struct output *o)
-{
-	unsigned described, controls;
-
-	pthread_mutex_lock(&o->lock);
-	described = o->described_n;
-	controls = o->controls;
-	pthread_mutex_unlock(&o->lock);
-	json_object_set_new(to, "descriptors", integer(described));
-	json_object_set_new(to, "controls", integer(controls));
-	json_object_set_new(to, "left_out", integer(0));
+	return shape->store == HEAP_NONE ? NULL
+					 : shape_store_show(shape->store);
 }
 
 /* Returns the number of lost chunks: records without a chunk.  The null writer
@@ -660,44 +563,109 @@ resumed_json(const struct output *o)
 	return list;
 }
 
-json_t *
-report_info(struct session *s)
+/* Sets everything but the keys of INFO_LIVE. */
+static void
+info_take(struct session *s, struct info *info)
 {
 	struct output *o = s->output;
 	struct totals t;
-	json_t *info;
 
 	totals_take(s, &t);
-	info = json_pack(
-	    "{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I}", "id", (int)s->id,
-	    "name", s->name, "state", state_name(s), "stream", s->stream->name,
-	    "format", s->stream->o.format, "start", report_time(s->start_ns),
-	    "end", report_time(s->end_ns), "bytes", (json_int_t)t.bytes,
-	    "payload", (json_int_t)s->shape->payload);
-	if (!info)
-		return NULL;
-	counts_set(info, &t);
-	json_object_set_new(info, "runs", runs_json(s));
-	json_object_set_new(info, "disks", disks_json(s));
-	json_object_set_new(info, "chunks", integer(atomic_load(&o->chunks)));
-	json_object_set_new(info, "gaps", integer(gaps(o)));
-	json_object_set_new(info, "fill", json_string(s->stream->o.fill));
-	json_object_set_new(info, "layout", json_string(s->stream->o.layout));
-	json_object_set_new(info, "absent", integer(atomic_load(&o->absent)));
-	json_object_set_new(info, "resumed", resumed_json(o));
-	json_object_set_new(info, "store", store_json(s->shape));
-	if (s->shape->store != HEAP_NONE)
-		heaps_set(info, o);
+	*info = (struct info){
+		.id = s->id,
+		.name = s->name,
+		.state = state_name(s),
+		.stream = s->stream->name,
+		.format = s->stream->o.format,
+		.start = s->start_ns,
+		.end = s->end_ns,
+		.bytes = t.bytes,
+		.payload = s->shape->payload,
+		.datagrams = t.c.datagrams,
+		.packets = t.packets,
+		.packets_lost = t.lost,
+		.packets_reordered = t.c.reordered,
+		.packets_late = t.c.drop[DROP_LATE],
+		.packets_duplicate = t.c.drop[DROP_DUPLICATE],
+		.packets_unreadable = t.c.unreadable,
+		.packets_moved = t.c.moved,
+		.packets_at_risk = t.risk,
+		.overruns = t.overruns,
+		.heaps = t.c.heaps,
+		.heaps_incomplete = t.c.heaps_incomplete,
+		.drops = drops_json(&t.c),
+		.runs = runs_json(s),
+		.disks = disks_json(s),
+		.chunks = atomic_load(&o->chunks),
+		.gaps = gaps(o),
+		.fill = s->stream->o.fill,
+		.layout = s->stream->o.layout,
+		.absent = atomic_load(&o->absent),
+		.resumed = resumed_json(o),
+		.store = store_name(s->shape),
+	};
+	pthread_mutex_lock(&o->lock);
+	info->descriptors = o->described_n;
+	info->controls = o->controls;
+	pthread_mutex_unlock(&o->lock);
 	if (s->failed)
-		json_object_set_new(info, "why", json_string(s->reason));
+		info->why = s->reason;
 	else if (s->diskless && s->state != SESSION_ENDED)
-		json_object_set_new(info, "why",
-				    json_string("no disk takes blocks: they "
-						"wait in memory"));
+		info->why = "no disk takes blocks: they wait in memory";
 	report_from(s, info);
-	if (s->state != SESSION_ENDED)
-		live_set(info, s);
-	return info;
+}
+
+static void
+live_take(struct session *s, struct info *info)
+{
+	int64_t now = clock_steady();
+	double left = (double)(s->stop_at - now) / 1e9;
+	double since = (double)(now - s->started) / 1e9;
+
+	info->elapsed_s = since > 0 ? since : 0;
+	info->scan = s->scan ? s->scan : KEY_UNKNOWN;
+	info->left_s = s->stop_at ? (left > 0 ? left : 0) : -1;
+	info->stop_at = s->stop_at ? clock_now() + s->stop_at - now : 0;
+	info->rate = s->rate;
+	info->by = s->by[0] ? s->by : NULL;
+	info->learning = stream_input_learning(s->in);
+	info->blocks = json_pack("{s:i, s:i}", "total",
+				 (int)block_pool_blocks(s->input->pool), "free",
+				 (int)block_pool_free_blocks(s->input->pool));
+}
+
+json_t *
+report_info(struct session *s)
+{
+	unsigned groups = INFO | INFO_DAEMON;
+	struct info info;
+
+	info_take(s, &info);
+	if (s->shape->store != HEAP_NONE)
+		groups |= INFO_HEAPS;
+	if (s->state != SESSION_ENDED) {
+		groups |= INFO_LIVE;
+		live_take(s, &info);
+	}
+	return keys_json(info_keys, &info, groups);
+}
+
+json_t *
+report_tail(struct session *s)
+{
+	unsigned groups = INFO_END;
+	struct info info;
+	json_t *end;
+
+	info_take(s, &info);
+	if (s->shape->store == HEAP_ROW)
+		groups |= INFO_ROWS;
+	end = keys_json(info_keys, &info, groups);
+	json_object_set_new(end, "reason", json_string(s->reason));
+	json_object_set_new(end, "failed", json_boolean(s->failed));
+	if (s->output->fps)
+		meta_learned(end, s->output->fps, s->output->shape);
+	return json_pack("{s:o}", "end", end);
 }
 
 void
@@ -731,7 +699,7 @@ report_stream(const struct stream *s)
 		json_array_append_new(listen, json_string(s->listen.text[i]));
 	return json_pack(
 	    "{s:s, s:s, s:s, s:o, s:i, s:i, s:s, s:I, s:I, s:i, s:i, s:I, "
-	    "s:s, s:s, s:i, s:i, s:s?, s:s?, s:o}",
+	    "s:s, s:s, s:i, s:i, s:s?, s:s?, s:s?}",
 	    "name", s->name, "receive", s->o.receive, "format", s->o.format,
 	    "listen", listen, "prefix", (int)s->shape.prefix, "payload",
 	    (int)s->shape.payload, "sequence",
@@ -742,7 +710,7 @@ report_stream(const struct stream *s)
 	    (json_int_t)stream_memory(s), "layout", s->o.layout, "fill",
 	    s->o.fill, "subs", (int)s->plan.subs, "parts", (int)s->keys,
 	    "recording", recording_input_recording(s), "armed",
-	    recording_input_armed(s), "store", store_json(&s->shape));
+	    recording_input_armed(s), "store", store_name(&s->shape));
 }
 
 json_t *

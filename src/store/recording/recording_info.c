@@ -7,14 +7,12 @@
  * the last line of the metadata, and null if that is not written yet or was
  * lost: null says "unknown", 0 would be wrong.
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/shape.h"
-#include "base/text.h"
 #include "base/units.h"
 #include "store/foreign/foreign.h"
+#include "store/recording/recording_info.h"
 #include "store/recording/recording_priv.h"
 
 /* ---- facts ------------------------------------------------------------- */
@@ -156,226 +154,157 @@ recording_date(struct recording *rec)
 
 /* ---- as JSON ----------------------------------------------------------- */
 
-static json_t *
-time_json(int64_t ns)
-{
-	char text[UNITS_TEXT];
+#define X(kind, name, groups, help) KEY_ENTRY(struct info, kind, name, groups)
+const struct key info_keys[] = { INFO_KEYS(X){ .name = NULL } };
+#undef X
 
-	return json_string(units_show_time_ns(text, ns));
-}
+#define X(kind, name, groups, help)                                            \
+	KEY_ENTRY(struct info_sub, kind, name, groups)
+const struct key info_sub_keys[] = { INFO_SUB_KEYS(X){ .name = NULL } };
+#undef X
 
-/* A run.  The substream is left out if there is only one. */
-static json_t *
-run_json(const struct recording_facts *f, const struct recording_run *run)
-{
-	char base[24];
-	json_t *json;
+#define X(kind, name, groups, help)                                            \
+	KEY_ENTRY(struct info_run, kind, name, groups)
+const struct key info_run_keys[] = { INFO_RUN_KEYS(X){ .name = NULL } };
+#undef X
 
-	snprintf(base, sizeof base, "%" PRIu64, run->base);
-	json = json_pack(
-	    "{s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "run",
-	    (json_int_t)run->run, "base", base, "first", (json_int_t)run->first,
-	    "last", (json_int_t)run->last, "packets", (json_int_t)run->packets,
-	    "packets_lost", (json_int_t)run->missing, "start",
-	    time_json(run->first_ns), "end", time_json(run->last_ns));
-	if (json && f->subs > 1)
-		json_object_set_new(json, "sub", json_integer(run->sub));
-	return json;
-}
+#define X(kind, name, groups, help)                                            \
+	KEY_ENTRY(struct info_disk, kind, name, groups)
+const struct key info_disk_keys[] = { INFO_DISK_KEYS(X){ .name = NULL } };
+#undef X
+
+/* The lists are NULL without memory. */
 
 static json_t *
 runs_json(const struct recording_facts *f)
 {
 	json_t *list = json_array();
-
-	for (unsigned i = 0; i < f->runs; i++) {
-		if (json_array_append_new(list, run_json(f, &f->run[i]))) {
-			json_decref(list);
-			return NULL;
-		}
-	}
-	return list;
-}
-
-/* Adds what only the daemon knew of a substream.  0, or -1 without memory. */
-static int
-add_origin(json_t *sub, const json_t *was)
-{
-	static const char *const keys[] = { "address", "sender", "datagrams",
-					    "overruns", "arrived_end" };
 	int err = 0;
 
-	for (size_t i = 0; i < sizeof keys / sizeof *keys && !err; i++) {
-		json_t *value = json_object_get(was, keys[i]);
+	for (unsigned i = 0; i < f->runs && !err; i++) {
+		const struct recording_run *r = &f->run[i];
+		struct info_run run = { .run = r->run,
+					.base = r->base,
+					.first = r->first,
+					.last = r->last,
+					.packets = r->packets,
+					.packets_lost = r->missing,
+					.start = r->first_ns,
+					.end = r->last_ns,
+					.sub = r->sub };
 
-		err = json_object_set_new(
-		    sub, keys[i], value ? json_incref(value) : json_null());
+		err = json_array_append_new(
+		    list, keys_json(info_run_keys, &run,
+				    INFO | (f->subs > 1 ? INFO_SUBS : 0)));
 	}
-	return err;
+	if (!err)
+		return list;
+	json_decref(list);
+	return NULL;
 }
 
+/* Lists the substreams; `end` is the end line, which has what only the daemon
+ * knew of them. */
 static json_t *
-sub_json(const struct recording_sub *s, unsigned number, const json_t *was)
+subs_json(const struct recording_facts *f, const json_t *end)
 {
-	json_t *sub =
-	    json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "sub",
-		      (json_int_t)number, "packets", (json_int_t)s->packets,
-		      "packets_lost", (json_int_t)s->missing, "bytes",
-		      (json_int_t)s->bytes, "runs", (json_int_t)s->runs,
-		      "start", s->runs ? time_json(s->first_ns) : json_null(),
-		      "end", s->runs ? time_json(s->last_ns) : json_null());
-
-	if (sub && add_origin(sub, was)) {
-		json_decref(sub);
-		return NULL;
-	}
-	return sub;
-}
-
-static json_t *
-subs_json(const struct recording_facts *f)
-{
-	const json_t *end = json_object_get(f->tail, "end");
 	const json_t *was = json_object_get(end, "subs");
 	json_t *list = json_array();
+	int err = 0;
 
-	for (unsigned i = 0; i < f->subs; i++) {
-		if (json_array_append_new(
-			list,
-			sub_json(&f->sub[i], i, json_array_get(was, i)))) {
-			json_decref(list);
-			return NULL;
-		}
+	for (unsigned i = 0; i < f->subs && !err; i++) {
+		const struct recording_sub *s = &f->sub[i];
+		struct info_sub sub = { .sub = i,
+					.packets = s->packets,
+					.packets_lost = s->missing,
+					.bytes = s->bytes,
+					.runs = s->runs,
+					.start = s->runs ? s->first_ns : 0,
+					.end = s->runs ? s->last_ns : 0 };
+
+		keys_read(info_sub_keys, &sub, json_array_get(was, i),
+			  INFO_COUNTED);
+		err = json_array_append_new(
+		    list, keys_json(info_sub_keys, &sub, INFO));
 	}
-	return list;
-}
-
-static json_t *
-disk_json(const struct recording *rec, unsigned disk)
-{
-	uint64_t bytes = 0;
-	unsigned chunks = 0;
-
-	for (size_t i = 0; i < rec->blocks; i++) {
-		if (rec->block[i].disk != (int)disk)
-			continue;
-		chunks++;
-		bytes += rec->block[i].record.bytes;
-	}
-	return json_pack("{s:s, s:I, s:I}", "path", rec->disks->disk[disk].path,
-			 "chunks", (json_int_t)chunks, "bytes",
-			 (json_int_t)bytes);
+	if (!err)
+		return list;
+	json_decref(list);
+	return NULL;
 }
 
 static json_t *
 disks_json(const struct recording *rec)
 {
 	json_t *list = json_array();
-
-	for (unsigned i = 0; i < rec->disks->n; i++) {
-		if (rec->part[i].dir < 0)
-			continue;
-		if (json_array_append_new(list, disk_json(rec, i))) {
-			json_decref(list);
-			return NULL;
-		}
-	}
-	return list;
-}
-
-/* Adds what the daemon counted.  0, or -1 without memory. */
-static int
-add_counts(json_t *info, const json_t *tail)
-{
-	static const char *const keys[] = {
-		"packets_reordered",
-		"packets_late",
-		"packets_duplicate",
-		"packets_unreadable",
-		"packets_moved",
-		"packets_at_risk",
-		"datagrams",
-		"drops",
-		"overruns",
-		"heaps",
-		"heaps_incomplete",
-		"sources",
-		"kernel",
-		"silent",
-	};
-	const json_t *end = json_object_get(tail, "end");
 	int err = 0;
 
-	for (size_t i = 0; i < sizeof keys / sizeof *keys && !err; i++) {
-		json_t *value = json_object_get(end, keys[i]);
+	for (unsigned i = 0; i < rec->disks->n && !err; i++) {
+		struct info_disk disk = { .path = rec->disks->disk[i].path };
 
-		err = json_object_set_new(
-		    info, keys[i], value ? json_deep_copy(value) : json_null());
+		if (rec->part[i].dir < 0)
+			continue;
+		for (size_t k = 0; k < rec->blocks; k++) {
+			if (rec->block[k].disk != (int)i)
+				continue;
+			disk.chunks++;
+			disk.bytes += rec->block[k].record.bytes;
+		}
+		err = json_array_append_new(
+		    list, keys_json(info_disk_keys, &disk, INFO));
 	}
-	return err;
-}
-
-/* Adds the less common facts.  0, or -1 without memory. */
-static int
-add_details(json_t *info, const struct recording *rec)
-{
-	const struct recording_facts *f = &rec->facts;
-	json_t *fill = json_object_get(rec->head, "fill");
-
-	if (f->failed && f->state == RECORDING_COMPLETE &&
-	    json_object_set_new(info, "why", json_string(f->reason)))
-		return -1;
-	if (json_object_set_new(info, "runs", runs_json(f)) ||
-	    json_object_set_new(info, "made_by", json_string(f->made_by)) ||
-	    json_object_set_new(info, "notes",
-				f->notes ? json_deep_copy(f->notes)
-					 : json_array()) ||
-	    json_object_set_new(info, "layout",
-				*f->layout ? json_string(f->layout)
-					   : json_null()) ||
-	    json_object_set_new(info, "subs", subs_json(f)) ||
-	    json_object_set_new(info, "disks", disks_json(rec)) ||
-	    json_object_set_new(info, "resumed",
-				f->resumed ? json_deep_copy(f->resumed)
-					   : json_array()) ||
-	    json_object_set_new(info, "fill",
-				fill ? json_incref(fill) : json_null()))
-		return -1;
-	if (f->store == HEAP_NONE)
-		return json_object_set_new(info, "store", json_null());
-	if (json_object_set_new(info, "descriptors",
-				json_integer((json_int_t)f->descriptors)) ||
-	    json_object_set_new(info, "controls",
-				json_integer((json_int_t)f->controls)) ||
-	    json_object_set_new(info, "left_out",
-				json_integer((json_int_t)f->left_out)))
-		return -1;
-	return json_object_set_new(info, "store",
-				   json_string(shape_store_show(f->store)));
+	if (!err)
+		return list;
+	json_decref(list);
+	return NULL;
 }
 
 json_t *
 recording_info(const struct recording *rec)
 {
 	const struct recording_facts *f = &rec->facts;
-	json_t *info;
+	const json_t *end = json_object_get(f->tail, "end");
+	bool heaps = f->store != HEAP_NONE;
+	struct info info = {
+		.name = f->name,
+		.state = recording_state_show(f),
+		.stream = f->stream,
+		.format = f->format,
+		.start = f->start_ns,
+		.end = f->end_ns,
+		.bytes = f->bytes,
+		.payload = f->payload,
+		.packets = f->packets,
+		.packets_lost = f->missing,
+		.packets_lost_estimated = f->estimated,
+		.chunks = f->chunks,
+		.gaps = f->gaps,
+		.absent = f->absent,
+		.fill = json_string_value(json_object_get(rec->head, "fill")),
+		.layout = *f->layout ? f->layout : NULL,
+		.store = heaps ? shape_store_show(f->store) : NULL,
+		.descriptors = f->descriptors,
+		.controls = f->controls,
+		.left_out = f->left_out,
+		.made_by = f->made_by,
+		.notes = f->notes ? json_deep_copy(f->notes) : json_array(),
+		.resumed =
+		    f->resumed ? json_deep_copy(f->resumed) : json_array(),
+		.runs = runs_json(f),
+		.subs = subs_json(f, end),
+		.disks = disks_json(rec),
+	};
+	bool whole =
+	    info.notes && info.resumed && info.runs && info.subs && info.disks;
+	json_t *json;
 
-	info = json_pack(
-	    "{s:o, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, "
-	    "s:I, s:I, s:I}",
-	    "name", text_json(f->name), "state", recording_state_show(f),
-	    "stream", f->stream, "format", f->format, "start",
-	    time_json(f->start_ns), "end", time_json(f->end_ns), "bytes",
-	    (json_int_t)f->bytes, "payload", (json_int_t)f->payload, "packets",
-	    (json_int_t)f->packets, "packets_lost", (json_int_t)f->missing,
-	    "chunks", (json_int_t)f->chunks, "gaps", (json_int_t)f->gaps,
-	    "absent", (json_int_t)f->absent);
-	if (info && f->estimated)
-		json_object_set_new(info, "packets_lost_estimated",
-				    json_true());
-	if (!info || add_counts(info, f->tail) || add_details(info, rec)) {
-		json_decref(info);
-		return NULL;
-	}
-	return info;
+	if (f->failed && f->state == RECORDING_COMPLETE)
+		info.why = f->reason;
+	keys_read(info_keys, &info, end, INFO_COUNTED);
+	json = keys_json(info_keys, &info,
+			 INFO | INFO_DISKS | (heaps ? INFO_HEAPS : 0));
+	if (whole)
+		return json;
+	json_decref(json);
+	return NULL;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "store/recording/recording.h"
+#include "store/recording/recording_info.h"
 #include "lib/made_read.h"
 #include "lib/suite.h"
 
@@ -74,6 +75,39 @@ START_TEST(info)
 }
 END_TEST
 
+/* Without an end line nobody knows what only the daemon counted. */
+START_TEST(counted_by_nobody)
+{
+	struct made_block mb;
+	const json_t *sub;
+	json_t *json;
+
+	made_begin(&m);
+	made_block(&m, &mb, 0, 0, 10);
+	made_write(&m, 0, &mb);
+	opened(&m, &rec);
+	json = recording_info(rec);
+	for (const struct key *key = info_keys; key->name; key++) {
+		if (key->groups & INFO_COUNTED)
+			ck_assert_msg(
+			    json_is_null(json_object_get(json, key->name)),
+			    "%s", key->name);
+	}
+	ck_assert_int_eq(json_integer_value(json_object_get(json, "packets")),
+			 10);
+	sub = json_array_get(json_object_get(json, "subs"), 0);
+	for (const struct key *key = info_sub_keys; key->name; key++)
+		ck_assert_msg(json_is_null(json_object_get(sub, key->name)) ==
+				  !!(key->groups & INFO_COUNTED),
+			      "%s", key->name);
+	ck_assert_ptr_null(json_object_get(json, "id"));
+	ck_assert_ptr_null(json_object_get(json, "rate"));
+	ck_assert_ptr_null(json_object_get(json, "descriptors"));
+	json_decref(json);
+	done(&m, rec);
+}
+END_TEST
+
 START_TEST(substreams)
 {
 	json_int_t packets, lost, bytes, runs, number, sub, descriptors;
@@ -116,4 +150,4 @@ START_TEST(substreams)
 }
 END_TEST
 
-SUITE("recording_info", info, substreams)
+SUITE("recording_info", info, counted_by_nobody, substreams)

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_STORE_RECORDING_RECORDING_INFO_H
+#define SPATE_STORE_RECORDING_RECORDING_INFO_H
+
+#include "base/keys.h"
+
+/*
+ * Info is all that is known of a recording: the JSON of `spate info --json` and,
+ * in part, of the `end` line of the metadata.  The daemon fills the structs for
+ * the recordings that it has, and recording_info() from the disks.  Groups say
+ * where a key appears.  docs/14-scripting.md has every key of these lists.
+ */
+enum {
+	INFO = 1 << 0,	      /* in every info */
+	INFO_DAEMON = 1 << 1, /* in an info of the daemon */
+	INFO_LIVE = 1 << 2,   /* the same while it is recorded */
+	INFO_DISKS = 1 << 3,  /* in an info that is made from the disks */
+	INFO_HEAPS = 1 << 4,  /* if heaps are stored */
+	INFO_END = 1 << 5,    /* in the `end` line */
+	INFO_ROWS = 1 << 6,   /* in the `end` line if heaps are in rows, because
+				* an index does not have the last heap's end */
+	INFO_SUBS = 1 << 7,   /* if there is more than one substream */
+	INFO_COUNTED = 1 << 8, /* the daemon counts it; the disks have it from
+				* the `end` line */
+};
+
+#define INFO_KEYS(X)                                                           \
+	X(COUNT, id, INFO_DAEMON, "number in this daemon")                     \
+	X(TEXT, name, INFO, "name")                                            \
+	X(TEXT, state, INFO, "what it does, or how it ended")                  \
+	X(TEXT, stream, INFO, "stream of the configuration")                   \
+	X(TEXT, format, INFO, "format plugin")                                 \
+	X(TIME, start, INFO | INFO_END, "begin")                               \
+	X(TIME, end, INFO | INFO_END, "end, or last block so far")             \
+	X(COUNT, bytes, INFO | INFO_END, "bytes of its files")                 \
+	X(COUNT, payload, INFO, "bytes of a packet that are stored")           \
+	X(COUNT, datagrams, INFO | INFO_END | INFO_COUNTED, "that came")       \
+	X(COUNT, packets, INFO | INFO_END, "stored")                           \
+	X(COUNT, packets_lost, INFO | INFO_END, "lost before they came")       \
+	X(BOOL, packets_lost_estimated, INFO | KEY_OPTIONAL,                   \
+	  "packets_lost is an estimate")                                       \
+	X(COUNT, packets_reordered, INFO | INFO_END | INFO_COUNTED,            \
+	  "stored, behind a later one")                                        \
+	X(COUNT, packets_late, INFO | INFO_END | INFO_COUNTED,                 \
+	  "block was closed")                                                  \
+	X(COUNT, packets_duplicate, INFO | INFO_END | INFO_COUNTED,            \
+	  "slot had a packet")                                                 \
+	X(COUNT, packets_unreadable, INFO | INFO_END | INFO_COUNTED,           \
+	  "stored, with a frame header that is not sane")                      \
+	X(COUNT, packets_moved, INFO | INFO_END | INFO_COUNTED,                \
+	  "stored by copying")                                                 \
+	X(COUNT, packets_at_risk, INFO | INFO_END | INFO_COUNTED,              \
+	  "on a disk that failed before it was synced")                        \
+	X(COUNT, overruns, INFO | INFO_END | INFO_COUNTED,                     \
+	  "lost in this machine's sockets")                                    \
+	X(COUNT, heaps, INFO | INFO_END | INFO_COUNTED, "finished heaps")      \
+	X(COUNT, heaps_incomplete, INFO | INFO_END | INFO_COUNTED,             \
+	  "finished heaps with packets missing")                               \
+	X(JSON, drops, INFO | INFO_END | INFO_COUNTED, "by reason: DROPS")     \
+	X(JSON, runs, INFO | INFO_ROWS, "INFO_RUN_KEYS")                       \
+	X(JSON, disks, INFO, "INFO_DISK_KEYS")                                 \
+	X(COUNT, chunks, INFO | INFO_END, "blocks on the disks")               \
+	X(COUNT, gaps, INFO, "blocks that no disk has")                        \
+	X(TEXT, fill, INFO, "what stands for lost packets")                    \
+	X(TEXT, layout, INFO, "how it lies on the disks")                      \
+	X(COUNT, absent, INFO, "blocks whose record is on no disk")            \
+	X(JSON, resumed, INFO, "interruptions after which it went on")         \
+	X(TEXT, store, INFO, "how heaps are stored")                           \
+	X(COUNT, descriptors, INFO_HEAPS, "descriptor heaps")                  \
+	X(COUNT, controls, INFO_HEAPS, "start, stop and reissue heaps")        \
+	X(COUNT, left_out, INFO_HEAPS, "bytes that are in no chunk")           \
+	X(TEXT, why, INFO | KEY_OPTIONAL, "why it failed or waits")            \
+	X(JSON, sources, INFO | INFO_END | INFO_COUNTED, "sockets")            \
+	X(JSON, kernel, INFO | INFO_END | INFO_COUNTED,                        \
+	  "losses of the machine outside of the sockets")                      \
+	X(JSON, subs, INFO | INFO_END, "INFO_SUB_KEYS")                        \
+	X(JSON, silent, INFO | INFO_END | INFO_COUNTED,                        \
+	  "ports that bring nothing")                                          \
+	X(TEXT, made_by, INFO_DISKS, "program that recorded it")               \
+	X(JSON, notes, INFO_DISKS, "what is wrong with a foreign one")         \
+	X(REAL, elapsed_s, INFO_LIVE, "since it began")                        \
+	X(COUNT, scan, INFO_LIVE | KEY_OPTIONAL, "number in the schedule")     \
+	X(REAL, left_s, INFO_LIVE, "until it stops")                           \
+	X(TIME, stop_at, INFO_LIVE, "when it stops")                           \
+	X(REAL, rate, INFO_LIVE, "bit/s that come in")                         \
+	X(TEXT, by, INFO_LIVE | KEY_OPTIONAL, "program that ordered it")       \
+	X(BOOL, learning, INFO_LIVE, "the stream is still being looked at")    \
+	X(JSON, blocks, INFO_LIVE, "blocks of memory: total, free")
+
+#define INFO_SUB_KEYS(X)                                                       \
+	X(COUNT, sub, INFO, "number")                                          \
+	X(TEXT, address, INFO | INFO_COUNTED, "first source")                  \
+	X(TEXT, sender, INFO | INFO_COUNTED, "address of its sender")          \
+	X(COUNT, datagrams, INFO | INFO_COUNTED, "that came")                  \
+	X(COUNT, packets, INFO, "stored")                                      \
+	X(COUNT, packets_lost, INFO, "lost before they came")                  \
+	X(COUNT, bytes, INFO, "bytes of its file")                             \
+	X(COUNT, runs, INFO, "number of runs")                                 \
+	X(COUNT, overruns, INFO | INFO_COUNTED, "lost in its sockets")         \
+	X(TIME, start, INFO, "first packet")                                   \
+	X(TIME, end, INFO, "last packet")                                      \
+	X(TIME, arrived_end, INFO | INFO_COUNTED, "arrival of the last packet")
+
+#define INFO_RUN_KEYS(X)                                                       \
+	X(COUNT, run, INFO, "number")                                          \
+	X(DECIMAL, base, INFO, "absolute sequence of its first slot")          \
+	X(COUNT, first, INFO, "first relative sequence with data")             \
+	X(COUNT, last, INFO, "last one")                                       \
+	X(COUNT, packets, INFO, "stored")                                      \
+	X(COUNT, packets_lost, INFO, "lost before they came")                  \
+	X(TIME, start, INFO, "first packet")                                   \
+	X(TIME, end, INFO, "last packet")                                      \
+	X(COUNT, sub, INFO_SUBS, "substream")
+
+#define INFO_DISK_KEYS(X)                                                      \
+	X(TEXT, path, INFO, "its folder")                                      \
+	X(COUNT, chunks, INFO, "blocks on it")                                 \
+	X(COUNT, bytes, INFO, "bytes of these")
+
+struct info {
+	INFO_KEYS(KEY_MEMBER)
+};
+
+struct info_sub {
+	INFO_SUB_KEYS(KEY_MEMBER)
+};
+
+struct info_run {
+	INFO_RUN_KEYS(KEY_MEMBER)
+};
+
+struct info_disk {
+	INFO_DISK_KEYS(KEY_MEMBER)
+};
+
+extern const struct key info_keys[], info_sub_keys[], info_run_keys[],
+    info_disk_keys[];
+
+#endif
