@@ -105,7 +105,7 @@ tests_contract_test_send_LDADD = $(BASE_LIBS) $(SUITE_LIBS)
 
 check_PROGRAMS += tests/contract/test_send_udp
 TESTS += tests/contract/test_send_udp
-tests_contract_test_send_udp_SOURCES = %D%/test_send_udp.c \
+tests_contract_test_send_udp_SOURCES = %D%/test_send_udp.c %D%/send_udp_bench.c \
 	%D%/send_udp_bench.h
 tests_contract_test_send_udp_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_contract_test_send_udp_LDFLAGS = -export-dynamic
@@ -113,7 +113,7 @@ tests_contract_test_send_udp_LDADD = $(BASE_LIBS) $(SUITE_LIBS)
 
 check_PROGRAMS += tests/contract/test_send_udp_net
 TESTS += tests/contract/test_send_udp_net
-tests_contract_test_send_udp_net_SOURCES = %D%/test_send_udp_net.c \
+tests_contract_test_send_udp_net_SOURCES = %D%/test_send_udp_net.c %D%/send_udp_bench.c \
 	%D%/send_udp_bench.h
 tests_contract_test_send_udp_net_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_contract_test_send_udp_net_LDFLAGS = -export-dynamic
@@ -143,19 +143,22 @@ tests_contract_test_send_etd_LDADD = $(BASE_LIBS) $(SUITE_LIBS)
 
 check_PROGRAMS += tests/contract/test_write
 TESTS += tests/contract/test_write
-tests_contract_test_write_SOURCES = %D%/test_write.c %D%/write_bench.h
+tests_contract_test_write_SOURCES = %D%/test_write.c \
+	%D%/write_bench.c %D%/write_bench.h
 tests_contract_test_write_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_contract_test_write_LDADD = $(SUITE_LIBS) -ldl
 
 check_PROGRAMS += tests/contract/test_write_many
 TESTS += tests/contract/test_write_many
-tests_contract_test_write_many_SOURCES = %D%/test_write_many.c %D%/write_bench.h
+tests_contract_test_write_many_SOURCES = %D%/test_write_many.c \
+	%D%/write_bench.c %D%/write_bench.h
 tests_contract_test_write_many_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_contract_test_write_many_LDADD = $(SUITE_LIBS) -ldl
 
 check_PROGRAMS += tests/contract/test_write_break
 TESTS += tests/contract/test_write_break
-tests_contract_test_write_break_SOURCES = %D%/test_write_break.c %D%/write_bench.h
+tests_contract_test_write_break_SOURCES = %D%/test_write_break.c \
+	%D%/write_bench.c %D%/write_bench.h
 tests_contract_test_write_break_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_contract_test_write_break_LDADD = $(SUITE_LIBS) -ldl
 
