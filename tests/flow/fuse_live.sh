@@ -144,28 +144,29 @@ fuse_stop "$mnt"
 # or not; on a machine that is too busy for it, with the next recording.
 written()
 {
-	[ "$(cat "$work"/disk?/"$1/$1".0* 2>/dev/null | wc -c)" -ge 8000000 ]
+	[ "$(cat "$work"/disk?/"$1/$1".0* 2>/dev/null | wc -c)" -ge "$2" ]
 }
 
 readable()
 {
-	[ "$(wc -c <"$mnt/$1.vdif")" -ge 8000000 ]
+	[ "$(wc -c <"$mnt/$1.vdif")" -ge "$2" ]
 }
 
 for share in true false; do
 	configure $share 'durable = "end";'
 	spated_start
-	for try in 1 2 3 4 5; do
-		spate record "first$share$try" --stream s >/dev/null
+	for name in "first$share"{1..5}; do
+		spate record "$name" --stream s >/dev/null
 		send_begin 1000
-		send_end "first$share$try"
-		wait_for 60 written "first$share$try"
+		send_end "$name"
+		came=$(($(info "$name" .datagrams) * 8032))
+		wait_for 60 written "$name" "$came"
 		fuse_start "$mnt" -o "disks=$(disks_list),socket=$socket"
-		size=$(stat -c %s "$mnt/first$share$try.vdif")
-		wait_for 60 readable "first$share$try"
-		there=$(wc -c <"$mnt/first$share$try.vdif")
+		size=$(stat -c %s "$mnt/$name.vdif")
+		wait_for 60 readable "$name" "$came"
+		there=$(wc -c <"$mnt/$name.vdif")
 		fuse_stop "$mnt"
-		spate stop "first$share$try" >/dev/null
+		spate stop "$name" >/dev/null
 		[ "$size" -ne "$there" ] || break
 		say "$size of $there bytes at the first look"
 	done
@@ -254,12 +255,16 @@ send_end joins
 spate disks add --force "$work/x" >/dev/null
 wait_for 60 test -e "$mnt/$old.vdif"
 cmp "$mnt/$old.vdif" "$work/old"
-for try in 1 2 3 4 5; do
+on_x()
+{
+	compgen -G "$work/x/joins/*.0*" >/dev/null
+}
+for _ in 1 2 3 4 5; do
 	send_begin 1000
 	send_end joins
-	! ls "$work/x/joins/"*.0* >/dev/null 2>&1 || break
+	! on_x || break
 done
-ls "$work/x/joins/"*.0* >/dev/null || fail "nothing was recorded to x"
+wait_for 60 on_x
 all_is_true joins
 fuse_stop "$mnt"
 spated_stop
