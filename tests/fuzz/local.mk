@@ -71,7 +71,9 @@ tests_fuzz_fuzz_wire_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 # Frames of copies: with the list of blocks that they are held against.
 noinst_PROGRAMS += tests/fuzz/fuzz_copy
 tests_fuzz_fuzz_copy_SOURCES = %D%/fuzz_copy.c \
-	src/flow/copy/copy_blocks.c src/store/record/index.c \
+	src/base/fault.c src/base/text.c src/flow/copy/copy_blocks.c \
+	src/store/disk/disk.c src/store/disk/file.c src/store/disk/layout.c \
+	src/store/disk/sg.c src/store/record/index.c \
 	src/wire/copy.c src/wire/frame.c
 tests_fuzz_fuzz_copy_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_copy_LDADD = $(JANSSON_LIBS)

@@ -305,16 +305,6 @@ rebuild(struct recovery *r, struct orphan *o)
 	return 0;
 }
 
-/* True if the place of a block is unknown to readers, because that of the one
- * before it in a shared file is. */
-static bool
-is_stuck(const struct recovery *r, size_t i)
-{
-	return layout_plan_shared(&r->rec->plan) && i &&
-	       r->orphan[i - 1].disk == r->orphan[i].disk &&
-	       !r->orphan[i - 1].taken;
-}
-
 static int
 rebuild_all(struct recovery *r)
 {
@@ -325,8 +315,7 @@ rebuild_all(struct recovery *r)
 	for (size_t i = 0; i < r->orphans; i++)
 		all += r->orphan[i].bytes;
 	for (size_t i = 0; i < r->orphans && !err; i++) {
-		if (!is_stuck(r, i))
-			err = rebuild(r, &r->orphan[i]);
+		err = rebuild(r, &r->orphan[i]);
 		done += r->orphan[i].bytes;
 		if (args->progress)
 			args->progress(args->arg, done, all);
