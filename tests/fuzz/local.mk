@@ -91,6 +91,17 @@ tests_fuzz_fuzz_sums_SOURCES = %D%/fuzz_sums.c
 tests_fuzz_fuzz_sums_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_sums_LDADD = $(ISAL_LIBS)
 
+# Leftovers of a crash on a disk.
+noinst_PROGRAMS += tests/fuzz/fuzz_leftovers
+tests_fuzz_fuzz_leftovers_SOURCES = %D%/fuzz_leftovers.c \
+	src/base/clock.c src/base/crc32c.c src/base/fault.c src/base/shape.c \
+	src/base/text.c src/base/units.c src/store/disk/disk.c \
+	src/store/disk/file.c src/store/disk/layout.c src/store/disk/sg.c \
+	src/store/record/index.c src/store/record/meta.c \
+	src/store/record/notes.c
+tests_fuzz_fuzz_leftovers_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
+tests_fuzz_fuzz_leftovers_LDADD = $(JANSSON_LIBS) $(ISAL_LIBS)
+
 # The configuration and units: with their sources, so that they are watched.
 noinst_PROGRAMS += tests/fuzz/fuzz_conf
 tests_fuzz_fuzz_conf_SOURCES = %D%/fuzz_conf.c \

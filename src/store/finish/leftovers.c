@@ -51,7 +51,7 @@ add(struct leftovers *l, uint64_t number)
 static void
 see_number(struct leftovers *l, uint64_t number)
 {
-	if (number < LAYOUT_CHUNKS && number >= l->next)
+	if (number >= l->next)
 		l->next = number + 1;
 }
 
@@ -161,14 +161,14 @@ place(const struct leftover_scan *s, struct leftover *b, uint64_t start,
 }
 
 static int
-take_begun(struct leftover_scan *s, const json_t *line)
+take_begun(struct leftover_scan *s, const json_t *line, uint64_t number)
 {
 	struct leftovers *l = s->to;
 	uint64_t end = l->n ? l->block[l->n - 1].end : l->end;
 	struct index_record r;
 	struct leftover *b;
 
-	if (meta_read_chunk(line, &r))
+	if (meta_read_chunk(line, &r) || r.number != number)
 		return 0;
 	b = add(l, r.number);
 	if (!b)
@@ -181,14 +181,14 @@ take_begun(struct leftover_scan *s, const json_t *line)
 }
 
 static int
-take_written(struct leftover_scan *s, const json_t *line)
+take_written(struct leftover_scan *s, const json_t *line, uint64_t number)
 {
 	struct leftovers *l = s->to;
 	struct index_record r;
 	struct leftover *b;
 	uint32_t gap;
 
-	if (meta_read_written(line, &r, &gap))
+	if (meta_read_written(line, &r, &gap) || r.number != number)
 		return 0;
 	b = l->shared ? find(l->block, l->n, r.number) : add(l, r.number);
 	if (!b)
@@ -235,6 +235,8 @@ take_line(struct leftover_scan *s, const char *text, size_t bytes)
 		return 0;
 	if (!cut) {
 		number = strtoull(chunk ? chunk : written, NULL, 10);
+		if (number >= LAYOUT_CHUNKS)
+			return 0;
 		see_number(s->to, number);
 		if (is_known(s, number)) {
 			/* The index has this block: blocks noted before it were
@@ -248,9 +250,9 @@ take_line(struct leftover_scan *s, const char *text, size_t bytes)
 	if (line && cut)
 		take_cut(s->to, line);
 	else if (line && chunk)
-		err = take_begun(s, line);
+		err = take_begun(s, line, number);
 	else if (line)
-		err = take_written(s, line);
+		err = take_written(s, line, number);
 	json_decref(line);
 	return err;
 }
@@ -412,7 +414,7 @@ take_headers(struct leftover_scan *s, int fd, uint64_t size)
 		headed = read_whole(fd, raw, sizeof raw, at) == sizeof raw &&
 			 !layout_plan_back(s->plan, raw, size - at, &number,
 					   &bytes) &&
-			 !is_known(s, number);
+			 number < LAYOUT_CHUNKS && !is_known(s, number);
 		if (!headed && (i == n || noted[i].start != at))
 			break;
 		if (!headed)
