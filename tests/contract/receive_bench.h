@@ -72,6 +72,7 @@ struct bench {
 /* What receive_args has beside the sizes, for the next bench_try. */
 extern struct receive_args wish;
 extern int64_t now_ns;
+
 int64_t fake_now(void *ctx);
 void __attribute__((format(printf, 3, 4)))
 keep_log(void *ctx, enum log_level level, const char *format, ...);

@@ -12,157 +12,45 @@
  * The bench of receive_bench.h for the tcp plugin: it listens on a port that
  * was free, and senders are plain sockets.
  */
-#ifndef BENCH_BY /* another plugin that has its connections */
+#ifdef BENCH_UCX /* another plugin that has its connections */
+#define BENCH_BY "ucx"
+#define FOUR	 "connections = 4;"
+#else
 #define BENCH_BY "tcp"
+#define FOUR	 "frames = \"spt1\"; connections = 4;"
 #endif
 
-static uint16_t port;
+extern uint16_t port;
 
 /* A port that nobody has; -1 for the descriptor that keeps it. */
-static uint16_t
-port_pick(void)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET,
-				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t length = sizeof a;
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	ck_assert_int_eq(bind(fd, (void *)&a, length), 0);
-	ck_assert_int_eq(getsockname(fd, (void *)&a, &length), 0);
-	close(fd);
-	return ntohs(a.sin_port);
-}
-
-static int
-tcp_try(struct bench *b, const char *options, uint32_t prefix, uint32_t payload)
-{
-	struct format_shape shape = { .prefix = prefix,
-				      .payload = payload,
-				      .parts = 1 };
-	char text[512];
-	int err;
-
-	port = port_pick();
-	snprintf(text, sizeof text, "listen = [ \"127.0.0.1:%u\" ]; %s", port,
-		 options);
-	err = bench_try(b, BENCH_BY, text, NULL, &shape);
-	if (!err)
-		for (int i = 0; i < 2; i++) /* the clock is seen */
-			b->ops->counts(b->state, 0,
-				       &(struct receive_counts){ 0 });
-	return err;
-}
-
-static void
-tcp_open(struct bench *b, const char *options, uint32_t prefix,
-	 uint32_t payload)
-{
-	ck_assert_msg(tcp_try(b, options, prefix, payload) == 0, "%s", b->why);
-}
+uint16_t port_pick(void);
+int tcp_try(struct bench *b, const char *options, uint32_t prefix,
+	    uint32_t payload);
+void tcp_open(struct bench *b, const char *options, uint32_t prefix,
+	      uint32_t payload);
 
 /* Somebody connects; whether that is taken is seen later. */
-static int
-caller(void)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET,
-				 .sin_port = htons(port),
-				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	ck_assert_int_eq(connect(fd, (void *)&a, sizeof a), 0);
-	return fd;
-}
+int caller(void);
 
 /* What was sent is where the plugin can read it: on a busy machine that takes
  * a while even over loopback. */
-static void
-settle(int fd)
-{
-	int left = 1;
-
-	for (int i = 0; i < PATIENCE && left; i++) {
-		ck_assert_int_eq(ioctl(fd, SIOCOUTQ, &left), 0);
-		if (left)
-			usleep(1000);
-	}
-}
-
-static inline void
-give(int fd, const void *data, size_t bytes)
-{
-	ck_assert_int_eq(send(fd, data, bytes, 0), (ssize_t)bytes);
-	settle(fd);
-}
-
-static inline void
-leave(int fd)
-{
-	shutdown(fd, SHUT_WR);
-	settle(fd);
-	close(fd);
-}
+void settle(int fd);
+void give(int fd, const void *data, size_t bytes);
+void leave(int fd);
 
 /* Somebody knocks, and is heard. */
-static inline int
-caller_heard(struct bench *b)
-{
-	struct pollfd p = { .events = POLLIN };
-	int fd = caller();
-
-	p.fd = b->ops->fd(b->state, 0);
-	ck_assert_int_eq(poll(&p, 1, PATIENCE), 1);
-	return fd;
-}
+int caller_heard(struct bench *b);
 
 /* Was its connection closed? */
-static inline bool
-is_cut(int fd)
-{
-	uint8_t byte;
-	ssize_t got;
-
-	do {
-		got = recv(fd, &byte, 1, MSG_DONTWAIT);
-	} while (got > 0);
-	return got == 0 || errno != EAGAIN;
-}
+bool is_cut(int fd);
 
 /* It was, and that is on its way. */
-static inline bool
-comes_cut(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-	uint8_t byte;
-
-	while (poll(&p, 1, PATIENCE) == 1 && recv(fd, &byte, 1, 0) > 0)
-		;
-	return is_cut(fd);
-}
+bool comes_cut(int fd);
 
 /* One call with so much room; returns the packets. */
-static unsigned
-take(struct bench *b, unsigned source, unsigned pairs, unsigned room)
-{
-	pairs_make(b, pairs);
-	b->batch.room = room;
-	ck_assert_int_eq(b->ops->receive(b->state, source, &b->batch), 0);
-	guards_check(b);
-	ck_assert_uint_le(b->batch.packets, RECEIVE_BATCH);
-	for (unsigned i = 0; i < b->batch.packets; i++)
-		pair_check(b, i);
-	return b->batch.packets;
-}
+unsigned take(struct bench *b, unsigned source, unsigned pairs, unsigned room);
 
 /* So much time passes, a tenth of a second at a time as in the core. */
-static inline void
-pass(struct bench *b, double seconds)
-{
-	struct receive_counts c;
-
-	for (int i = 0; i < 10 * seconds; i++) {
-		now_ns += SECOND / 10;
-		b->ops->counts(b->state, 0, &c);
-	}
-}
+void pass(struct bench *b, double seconds);
 
 #endif

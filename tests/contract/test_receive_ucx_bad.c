@@ -3,9 +3,6 @@
  * A sender by libucx that lies: it is cut off with a line that says what it
  * sent, nothing of it is told, and an honest one gets on after it.
  */
-#define BENCH_BY "ucx"
-#define FOUR	 "connections = 4;"
-
 #include "contract/spt1_bench.h"
 #include "ucx/worker.h"
 

@@ -4,9 +4,6 @@
  * sockets and by shared memory; and nothing may be written where the core does
  * not want it any more.
  */
-#define BENCH_BY "ucx"
-#define FOUR	 "connections = 4;"
-
 #include <sys/stat.h>
 
 #include "contract/send_tcp_turns.h"
