@@ -36,6 +36,8 @@ fds_take(struct control_fds *f, const struct cmsghdr *c)
 		memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
 		if (f->n < CONTROL_FDS)
 			f->fd[f->n++] = fd;
+		else if (f->close)
+			f->close(f->arg, fd);
 		else
 			close(fd);
 	}

@@ -30,11 +30,14 @@ enum {
 				    * unless control_wait() says otherwise */
 };
 
-/* Descriptors that came with answers; those beyond CONTROL_FDS are closed. */
+/* Descriptors that came with lines; those beyond CONTROL_FDS are closed. */
 enum { CONTROL_FDS = 4 };
 struct control_fds {
 	int fd[CONTROL_FDS];
 	unsigned n;
+	/* closes those beyond; NULL: close(), which may wait for a disk */
+	void (*close)(void *arg, int fd);
+	void *arg;
 };
 
 /*

@@ -77,8 +77,9 @@ grep -q "$work/hangs does not answer, so no disk is read" "$work/said"
 tell answer
 same "state" "$(info r .state)" complete
 
-# Files of clients, on another disk that hangs and lets nobody close them: one
-# that came with half a request, and one that cannot be written to.
+# Files of clients, on another disk that hangs and lets nobody close them: those
+# that came with half a request, one more than it may have, and one that cannot
+# be written to.
 mkdir "$work/files"
 echo >"$work/under/file"
 at_end 'fuse_umount "$work/files"'
@@ -105,12 +106,13 @@ def ask(fds=(), **request):
     return json.loads(file.readline())
 
 (half, file), fd = connect(), os.open(sys.argv[3] + "/file", os.O_RDONLY)
-socket.send_fds(half, [b"{"], [fd])
-os.close(fd)
-fd = os.open(sys.argv[3] + "/file", os.O_RDONLY)
+socket.send_fds(half, [b"{"], [fd] * 4)
+assert ask(do="status")["ok"]
 disk.stdin.write("hang closing\n")
 disk.stdin.flush()
 assert disk.stdout.readline() == "done\n"
+socket.send_fds(half, [b"{"], [fd])
+assert ask(do="status")["ok"]
 half.close()
 file.close()
 answer = ask(do="send", name="r", to="file:/f", plain=True, fd=True, fds=[fd])

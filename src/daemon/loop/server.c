@@ -338,10 +338,16 @@ client_find(struct server *s, uint64_t number)
 }
 
 static void
-fds_drop(struct server *s, struct client *c)
+fd_drop(void *closer, int fd)
+{
+	closer_close(closer, fd);
+}
+
+static void
+fds_drop(struct client *c)
 {
 	while (c->fds.n)
-		closer_close(s->hooks.closer, c->fds.fd[--c->fds.n]);
+		fd_drop(c->fds.arg, c->fds.fd[--c->fds.n]);
 }
 
 static void
@@ -355,7 +361,7 @@ client_close(struct server *s, struct client *c)
 	s->n--;
 	listener_leave(&s->listener, &c->entry);
 	close(c->fd);
-	fds_drop(s, c);
+	fds_drop(c);
 	control_lines_clear(&c->in);
 	unsent_clear(&c->out);
 	free(c);
@@ -584,7 +590,7 @@ client_turn(struct server *s, struct client *c)
 		if (!line_take(s, c, text))
 			return;
 		if (c->in.start == c->in.used)
-			fds_drop(s, c);
+			fds_drop(c);
 	}
 	c->again = true;
 	if (!is_slow(c))
@@ -631,6 +637,8 @@ client_add(struct server *s, int fd, const struct listener_peer *from)
 		return;
 	}
 	c->fd = fd;
+	c->fds.close = fd_drop;
+	c->fds.arg = s->hooks.closer;
 	c->in.fds = &c->fds;
 	unsent_init(&c->out);
 	c->number = ++s->numbers;
