@@ -172,7 +172,7 @@ forget "$name"
 
 port_find
 python3 "$top_srcdir/tests/flow/tcp_proxy.py" "$port" "$inbox_port" \
-	0.01 0.005 cut:1:3000000 cut:3:5000000 cut:6:2000000 spoil:8:3000000 &
+	0.01 0.005 cut:1:3000000 cut:3:5000000 cut:6:2000000 spoil:2:1500000 spoil:8:1500000 &
 proxy_pid=$!
 at_end "kill $proxy_pid"
 wait_for 10 bash -c "exec 3<>/dev/tcp/127.0.0.1/$port" 2>/dev/null

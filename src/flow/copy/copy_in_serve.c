@@ -26,6 +26,15 @@ copy_in_lie(struct fault *fault, const char *why)
 	return -EBADMSG;
 }
 
+/* Makes a fault of bytes that were damaged on the way: the sender connects
+ * again (channel.c), and sends them once more. */
+static int
+damaged(struct fault *fault, const char *why)
+{
+	fault_set(fault, -EBADMSG, "broken", "the sender sent %s", why);
+	return -EBADMSG;
+}
+
 /* ---- coming and going --------------------------------------------------- */
 
 static int
@@ -260,7 +269,7 @@ piece_take(struct copy_in *c, struct copy_in_link *l,
 	err = link_read(&l->link, p.to, p.bytes, INT64_MAX);
 	crc = err ? 0 : crc32c(0, p.to, p.bytes);
 	if (!err && crc != f->payload_crc)
-		err = copy_in_lie(fault, "a piece with a wrong checksum");
+		err = damaged(fault, "a piece with a wrong checksum");
 	made = copy_blocks_landed(c->blocks, &p, err ? NULL : &crc, &whole);
 	if (whole)
 		output_put(c->output, whole);
@@ -664,7 +673,7 @@ frame_take(struct copy_in *c, struct copy_in_link *l,
 	}
 	err = link_payload(&l->link, f, l->buffer);
 	if (err == -EBADMSG)
-		return copy_in_lie(fault, "a frame with a wrong checksum");
+		return damaged(fault, "a frame with a wrong checksum");
 	return err ? err : control_take(c, l, f, fault);
 }
 
@@ -681,7 +690,7 @@ copy_in_serve(struct copy_in *c, struct copy_in_link *l, struct fault *fault)
 		if (err == -ETIMEDOUT)
 			err = state_tell(c, l);
 		else if (err == -EBADMSG)
-			err = copy_in_lie(fault, why);
+			err = damaged(fault, why);
 		else if (!err)
 			err = frame_take(c, l, &f, fault);
 	}
