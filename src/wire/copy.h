@@ -22,8 +22,8 @@
  *   receiver                      { WANT }*           { WANT }* AGREE  CLOSE
  *
  * Every connection carries PIECEs of wanted blocks, in any order.  On
- * connections other than 0 an ASK says that all pieces for the AGREE with the
- * same `run` have been sent before it.  INDEX and ASK come again as a recording
+ * connections other than 0 an ASK says that all pieces for the ASK or AGREE of
+ * connection 0 with the same `run` have been sent before it.  INDEX and ASK come again as a recording
  * grows; pieces and AGREE come again until both ends have the same blocks.
  * STATE reports in between what the receiver is doing.
  *

@@ -2,7 +2,8 @@
 # shellcheck shell=bash source=tests/flow/functions.sh disable=SC2154
 #
 # Who connects to an inbox, begins to speak and does not end keeps nobody from
-# it: its time is up before the patience of those who wait for its place.
+# it: its time is up before the patience of those who wait for its place.  And
+# connections of one copy never keep each other from memory for ever.
 . "${BASH_SOURCE%/*}/functions.sh"
 . "${BASH_SOURCE%/*}/functions_copy.sh"
 need jq xxd
@@ -19,5 +20,21 @@ printf 'SPT1' >&"$stall"
 copy "$taken"
 same_there "$taken"
 exec {stall}>&-
+spate rm --yes "$taken" >/dev/null
+there rm --yes "$taken" >/dev/null
+inbox_stop
+spated_stop
+
+# Connections that wait for memory which only the others' pieces would free: of
+# three blocks, for sixteen connections, it is taken back.
+conf_write "s : { listen = [ \"127.0.0.1:$port\" ]; block = \"4M\";
+	format = \"vdif\"; prefix = 8; payload = 8032; };"
+spated_start
+inbox_settings=('memory = "32M";' 'reserve = "1M";')
+inbox_make 1
+inbox_start
+take --format vdif --payload 8032 --packets 20000
+copy -n 16 "$taken"
+same_there "$taken"
 inbox_stop
 spated_stop

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/crc32c.h"
 #include "flow/memory/block_record.h"
 #include "flow/memory/block_pool.h"
@@ -26,6 +27,9 @@ struct block_entry {
 	uint32_t gap;
 	enum entry_is is;
 	bool leaves; /* the sender cannot read the block */
+	/* Its memory was taken back: its pieces are dropped, until it is listed
+	 * as wanted again. */
+	bool yields;
 	uint32_t lines_bytes;
 	char *lines;	 /* NULL: none, or the block is durable */
 	struct block *b; /* memory of the block, in state COMING */
@@ -42,6 +46,9 @@ struct copy_blocks {
 	struct index_record *there;
 	size_t theres, there_room;
 	struct copy_blocks_facts facts;
+	unsigned landing; /* pieces that are being received */
+	/* Steady ns, when a piece last came, or a block was written. */
+	int64_t moved;
 };
 
 static uint32_t
@@ -423,7 +430,7 @@ copy_blocks_wants(struct copy_blocks *l, size_t *at, struct copy_want *want,
 
 	pthread_mutex_lock(&l->lock);
 	for (; *at < l->n; ++*at) {
-		const struct block_entry *e = &l->entry[*at];
+		struct block_entry *e = &l->entry[*at];
 		uint32_t from = 0;
 
 		if (e->leaves)
@@ -433,6 +440,7 @@ copy_blocks_wants(struct copy_blocks *l, size_t *at, struct copy_want *want,
 		 * with more of them than fit. */
 		if (n && most - n < pieces_of(e))
 			break;
+		e->yields = false;
 		while (n < most && stretch(e, from, &want[n]))
 			from = want[n].first + want[n].pieces, n++;
 	}
@@ -441,6 +449,8 @@ copy_blocks_wants(struct copy_blocks *l, size_t *at, struct copy_want *want,
 }
 
 /* ---- coming ------------------------------------------------------------- */
+
+#define STILL (NS_SECOND / 20) /* nothing moved for so long */
 
 static const char *
 piece_check(const struct block_entry *e, const struct copy_piece *p)
@@ -465,11 +475,13 @@ copy_blocks_piece(struct copy_blocks *l, struct copy_piece *p, const char **why)
 	pthread_mutex_lock(&l->lock);
 	e = entry_find(l, p->number);
 	*why = piece_check(e, p);
+	p->to = NULL;
 	if (*why) {
 		err = -EBADMSG;
 	} else if (!e->b) {
-		err = -EAGAIN;
+		err = e->yields ? 0 : -EAGAIN;
 	} else {
+		l->landing++;
 		e->piece[p->piece] = PIECE_COMES;
 		p->to = e->b->data + (uint64_t)p->piece * COPY_PIECE;
 	}
@@ -485,7 +497,7 @@ copy_blocks_lend(struct copy_blocks *l, uint64_t number, struct block *b)
 
 	pthread_mutex_lock(&l->lock);
 	e = entry_find(l, number);
-	if (e && e->is == IS_WANTED) {
+	if (e && e->is == IS_WANTED && !e->yields) {
 		e->piece = calloc(pieces_of(e), 1);
 		err = e->piece ? 0 : -ENOMEM;
 	}
@@ -592,6 +604,8 @@ copy_blocks_landed(struct copy_blocks *l, const struct copy_piece *p,
 	*whole = NULL;
 	pthread_mutex_lock(&l->lock);
 	e = entry_find(l, p->number); /* an entry never goes away */
+	l->landing--;
+	l->moved = clock_steady();
 	e->piece[p->piece] = crc ? PIECE_CAME : PIECE_NONE;
 	if (crc) {
 		e->b->sum[p->piece] = (struct block_sum){ *crc, p->bytes };
@@ -601,6 +615,29 @@ copy_blocks_landed(struct copy_blocks *l, const struct copy_piece *p,
 	}
 	pthread_mutex_unlock(&l->lock);
 	return err;
+}
+
+bool
+copy_blocks_yield(struct copy_blocks *l, uint64_t number)
+{
+	int64_t now = clock_steady();
+	bool yielded = false;
+
+	pthread_mutex_lock(&l->lock);
+	if (!l->facts.writing && !l->landing && now - l->moved > STILL) {
+		for (size_t i = l->n; i-- && !yielded;) {
+			struct block_entry *e = &l->entry[i];
+
+			if (e->is != IS_COMING || e->record.number <= number)
+				continue;
+			unlend(e);
+			e->is = IS_WANTED;
+			e->yields = yielded = true;
+			l->moved = now;
+		}
+	}
+	pthread_mutex_unlock(&l->lock);
+	return yielded;
 }
 
 void
@@ -651,6 +688,7 @@ copy_blocks_settled(void *arg, const struct index_record *r, int err)
 
 	pthread_mutex_lock(&l->lock);
 	e = entry_find(l, r->number);
+	l->moved = clock_steady();
 	if (e && err)
 		lost(l, e);
 	else if (e)

@@ -18,6 +18,7 @@
  *   WANTED ------------> COMING ----> WRITING ----> DURABLE
  *     ^                                  |             ^
  *     +---- no disk has it (settled) ----+             |
+ *     +---- yields its memory (from COMING)            |
  *   LEFT: the sender cannot read it     there already -+
  *
  * Nothing that the sender tells is believed: numbers, lengths and checksums are
@@ -57,12 +58,14 @@ unsigned copy_blocks_wants(struct copy_blocks *l, size_t *at,
 struct copy_piece {
 	uint64_t number;
 	uint32_t piece, bytes;
-	uint8_t *to; /* set by copy_blocks_piece: memory for its bytes */
+	/* Set by copy_blocks_piece: memory for its bytes. */
+	uint8_t *to;
 };
 
-/* Asks where a piece goes.  0, and then copy_blocks_landed() has to follow; -EAGAIN:
- * its block has no memory yet (copy_blocks_lend); -EBADMSG with a sentence: the
- * piece is not wanted, or wrong. */
+/* Asks where a piece goes.  0, and then copy_blocks_landed() has to follow; or 0
+ * with `to` NULL: the piece is to be dropped, as its block has yielded its
+ * memory; -EAGAIN: its block has no memory yet (copy_blocks_lend); -EBADMSG with
+ * a sentence: the piece is not wanted, or wrong. */
 int copy_blocks_piece(struct copy_blocks *l, struct copy_piece *p,
 		      const char **why);
 
@@ -78,6 +81,16 @@ int copy_blocks_lend(struct copy_blocks *l, uint64_t number, struct block *b);
  */
 int copy_blocks_landed(struct copy_blocks *l, const struct copy_piece *p,
 		       const uint32_t *crc, struct block **whole);
+
+/*
+ * Takes the memory of the last block that is COMING behind this number, if
+ * nothing has moved for a while: no piece comes, and no block is being written.
+ * Then all memory belongs to blocks whose other pieces lie behind those of
+ * earlier blocks, in connections that wait for memory; no disk will ever free
+ * any.  Pieces of the block that still come are dropped, and it is listed as
+ * wanted the next time.  True if memory was freed.
+ */
+bool copy_blocks_yield(struct copy_blocks *l, uint64_t number);
 
 /* Frees the memory of all blocks that are COMING; they are WANTED again. */
 void copy_blocks_forget(struct copy_blocks *l);

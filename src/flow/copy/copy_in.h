@@ -74,8 +74,7 @@ struct copy_in_disks {
 struct copy_in_link {
 	struct copy_link link;
 	unsigned number; /* 0 to copy_in::connections - 1 */
-	/* Round of the last ASK: all pieces sent before that AGREE have
-	 * come. */
+	/* Round of the last ASK: all pieces sent before it have come. */
 	unsigned flushed;
 	/* WIRE_PAYLOAD_MOST bytes, for frames of connection 0. */
 	uint8_t *buffer;

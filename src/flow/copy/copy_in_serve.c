@@ -211,7 +211,8 @@ is_full(struct copy_in *c)
 }
 
 static int
-block_wait(struct copy_in *c, struct copy_in_link *l, struct block **b)
+block_wait(struct copy_in *c, struct copy_in_link *l, uint64_t number,
+	   struct block **b)
 {
 	int err = 0;
 
@@ -225,6 +226,8 @@ block_wait(struct copy_in *c, struct copy_in_link *l, struct block **b)
 			err = state_tell(c, l);
 		if (!err && !*b)
 			err = link_pause(&l->link, full ? 100 : 1);
+		if (!err && !*b && !full)
+			copy_blocks_yield(c->blocks, number);
 	}
 	return err;
 }
@@ -238,7 +241,7 @@ piece_place(struct copy_in *c, struct copy_in_link *l, struct copy_piece *p,
 	int err;
 
 	while ((err = copy_blocks_piece(c->blocks, p, &why)) == -EAGAIN) {
-		err = block_wait(c, l, &b);
+		err = block_wait(c, l, p->number, &b);
 		if (err)
 			return err;
 		err = copy_blocks_lend(c->blocks, p->number, b);
@@ -248,6 +251,20 @@ piece_place(struct copy_in *c, struct copy_in_link *l, struct copy_piece *p,
 			return err;
 	}
 	return err ? copy_in_lie(fault, why) : 0;
+}
+
+/* Reads a piece whose block has yielded its memory; the block is sent again. */
+static int
+piece_drop(const struct copy_in_link *l, uint32_t bytes)
+{
+	uint8_t dust[16384];
+	int err = 0;
+
+	for (uint32_t n; bytes && !err; bytes -= n) {
+		n = bytes < sizeof dust ? bytes : (uint32_t)sizeof dust;
+		err = link_read(&l->link, dust, n, INT64_MAX);
+	}
+	return err;
 }
 
 static int
@@ -264,6 +281,8 @@ piece_take(struct copy_in *c, struct copy_in_link *l,
 	if (copy_in_is(c) != COPY_IN_TAKING)
 		return copy_in_lie(fault, "a piece that nobody asked for");
 	err = piece_place(c, l, &p, fault);
+	if (!err && !p.to)
+		return piece_drop(l, p.bytes);
 	if (err)
 		return err;
 	err = link_read(&l->link, p.to, p.bytes, INT64_MAX);
@@ -418,7 +437,7 @@ wants_tell(struct copy_in *c, struct copy_in_link *l)
 
 /* ---- agreeing ----------------------------------------------------------- */
 
-/* 0: on all connections, everything that was sent before this AGREE has come;
+/* 0: on all connections, everything that was sent before this ASK or AGREE has come;
  * -EAGAIN: not yet; -ECONNRESET: a connection has ended. */
 static int
 flushed(struct copy_in *c, unsigned round)
@@ -453,12 +472,14 @@ settled(struct copy_in *c, unsigned round)
 	return facts.writing ? -EAGAIN : 0;
 }
 
+/* Waits until `is` (flushed, settled) is 0. */
 static int
-await_settled(struct copy_in *c, struct copy_in_link *l, unsigned round)
+await(struct copy_in *c, struct copy_in_link *l, unsigned round,
+      int (*is)(struct copy_in *c, unsigned round))
 {
 	int err;
 
-	while ((err = settled(c, round)) == -EAGAIN) {
+	while ((err = is(c, round)) == -EAGAIN) {
 		err = state_tell(c, l);
 		if (!err)
 			err = link_pause(&l->link, LOOK_MS);
@@ -466,6 +487,16 @@ await_settled(struct copy_in *c, struct copy_in_link *l, unsigned round)
 			break;
 	}
 	return err;
+}
+
+/* Says what is wanted.  Pieces that are still on their way on other connections
+ * would be wanted once more, and come twice. */
+static int
+ask_take(struct copy_in *c, struct copy_in_link *l, const struct wire_frame *f)
+{
+	int err = await(c, l, (unsigned)f->run, flushed);
+
+	return err ? err : wants_tell(c, l);
 }
 
 static int
@@ -492,7 +523,7 @@ agree(struct copy_in *c, struct copy_in_link *l, const struct wire_frame *f,
 	int err;
 
 	copy_digest_unpack(&theirs, l->buffer);
-	err = await_settled(c, l, (unsigned)f->run);
+	err = await(c, l, (unsigned)f->run, settled);
 	if (err)
 		return err;
 	copy_blocks_digest(c->blocks, &own);
@@ -643,7 +674,7 @@ control_take(struct copy_in *c, struct copy_in_link *l,
 		return copy_in_lie(fault, "a frame before the head");
 	switch (f->type) {
 	case WIRE_INDEX: return index_take(c, l, f, fault);
-	case WIRE_ASK: return wants_tell(c, l);
+	case WIRE_ASK: return ask_take(c, l, f);
 	case WIRE_LEFT: why = copy_blocks_leave(c->blocks, f->first); break;
 	case WIRE_AGREE: return agree(c, l, f, fault);
 	case WIRE_CLOSE: return close_copy(c, l, f, fault);

@@ -39,7 +39,7 @@ struct copy_out {
 	struct recording *rec;
 	struct copy_lines *lines;
 	uint64_t attempt;
-	unsigned rounds; /* rounds of agreeing so far */
+	unsigned rounds; /* rounds of asking and agreeing so far */
 	struct host host;
 	struct channel_args link;	     /* of all connections */
 	char json[1024], why[SEND_SENTENCE]; /* for `link` */

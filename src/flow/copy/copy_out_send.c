@@ -274,14 +274,29 @@ there_look(struct copy_out *c)
 	c->base.facts.there = there;
 }
 
+/* Sends an ASK on every other connection, behind all pieces that were sent
+ * there. */
+static int
+flush(struct copy_out *c, unsigned round)
+{
+	const struct wire_frame ask = { .type = WIRE_ASK, .run = round };
+	int err = 0;
+
+	for (unsigned i = 1; i < c->lanes && !err; i++)
+		err = copy_out_tell(c, &c->lane[i], &ask, NULL, 0);
+	return err;
+}
+
 int
 copy_out_ask(struct copy_out *c)
 {
-	const struct wire_frame ask = { .type = WIRE_ASK };
+	const struct wire_frame ask = { .type = WIRE_ASK, .run = ++c->rounds };
 	int err = index_tell(c);
 
 	c->wants = c->want_at = 0;
 	c->awaits = WIRE_WANT;
+	if (!err)
+		err = flush(c, c->rounds);
 	if (!err)
 		err = tell(c, &ask, NULL, 0);
 	if (!err)
@@ -307,19 +322,6 @@ digest(const struct copy_out *c, struct copy_digest *d)
 					b[i].record.bytes, b[i].record.crc,
 					crc32c);
 	}
-}
-
-/* Sends an ASK on every other connection, behind all pieces that were sent
- * there. */
-static int
-flush(struct copy_out *c, unsigned round)
-{
-	const struct wire_frame ask = { .type = WIRE_ASK, .run = round };
-	int err = 0;
-
-	for (unsigned i = 1; i < c->lanes && !err; i++)
-		err = copy_out_tell(c, &c->lane[i], &ask, NULL, 0);
-	return err;
 }
 
 static int

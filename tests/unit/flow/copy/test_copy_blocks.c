@@ -387,6 +387,62 @@ END_TEST
 
 /* A lack of memory is no fault of the sender, and what is told again then is
  * taken. */
+/* Pieces of later blocks have all memory, and what is missing of these lies
+ * behind an earlier block, in connections that wait. */
+START_TEST(the_last_block_yields_its_memory_when_nothing_moves)
+{
+	struct copy_piece p = { .number = 4, .bytes = COPY_PIECE };
+	struct copy_want w[4];
+	struct block *whole;
+	const char *why;
+
+	begin();
+	for (uint64_t n = 1; n < 5; n++)
+		ck_assert_ptr_null(tell(n));
+	for (uint64_t n = 2; n < 5; n++)
+		ck_assert_int_eq(piece_bring(n, 1, &whole), 0);
+	ck_assert(!copy_blocks_yield(blocks, 1)); /* it has just moved */
+	blocks->moved = 0;
+	ck_assert_int_eq(copy_blocks_piece(blocks, &p, &why), 0);
+	ck_assert(!copy_blocks_yield(blocks, 1)); /* a piece comes */
+	copy_blocks_landed(blocks, &p, NULL, &whole);
+	blocks->moved = 0;
+	ck_assert(!copy_blocks_yield(blocks, 4)); /* none is behind it */
+	ck_assert(copy_blocks_yield(blocks, 1));
+	ck_assert_uint_eq(block_pool_free_blocks(pool), 2);
+
+	/* What still comes of it finds no memory, and is dropped. */
+	p.piece = 2;
+	p.bytes = bytes_of(2);
+	ck_assert_int_eq(copy_blocks_piece(blocks, &p, &why), 0);
+	ck_assert_ptr_null(p.to);
+
+	/* All of it is wanted again, and comes. */
+	ck_assert_uint_eq(wants(w, 1), 1);
+	for (uint64_t n = 1; n < 4; n++) {
+		for (uint32_t i = 0; i < PIECES; i++) {
+			if (n > 1 && i == 1)
+				continue;
+			ck_assert_int_eq(piece_bring(n, i, &whole), 0);
+		}
+		ck_assert_ptr_nonnull(whole);
+		block_pool_put(whole);
+	}
+	ck_assert_uint_eq(wants(w, 4), 1);
+	ck_assert_uint_eq(w[0].number, 4);
+	ck_assert_uint_eq(w[0].first, 0);
+	ck_assert_uint_eq(w[0].pieces, PIECES);
+	for (uint32_t i = 0; i < PIECES; i++)
+		ck_assert_int_eq(piece_bring(4, i, &whole), 0);
+	ck_assert_ptr_nonnull(whole);
+	/* It is being written: that frees memory. */
+	blocks->moved = 0;
+	ck_assert(!copy_blocks_yield(blocks, 1));
+	block_pool_put(whole);
+	end();
+}
+END_TEST
+
 START_TEST(no_memory_is_no_lie)
 {
 	static const char lines[] = "{\"block\":1,\"holes\":[]}\n";
@@ -429,5 +485,6 @@ SUITE("copy_blocks", what_is_told_is_wanted_until_it_is_durable,
       lies_about_records_are_refused, only_lines_of_the_block_are_taken,
       lies_about_pieces_are_refused, pieces_that_make_another_block_are_none,
       what_is_there_is_not_wanted_and_has_to_be_the_same,
+      the_last_block_yields_its_memory_when_nothing_moves,
       what_the_sender_leaves_is_waited_for_no_more,
       wants_come_in_their_order_and_none_twice, no_memory_is_no_lie)
