@@ -70,12 +70,12 @@ by_loss(const struct entry *a, const struct entry *b)
 	return sign(loss(a), loss(b));
 }
 
-struct key {
+struct sort_key {
 	const char *name;
 	int (*compare)(const struct entry *a, const struct entry *b);
 };
 
-static const struct key keys[] = {
+static const struct sort_key keys[] = {
 	{ "name", by_name },	 { "start", by_start }, { "end", by_end },
 	{ "length", by_length }, { "size", by_size },	{ "loss", by_loss },
 };
@@ -85,7 +85,7 @@ static int
 compare(const void *a, const void *b, void *key)
 {
 	const struct entry *x = a, *y = b;
-	int order = ((const struct key *)key)->compare(x, y);
+	int order = ((const struct sort_key *)key)->compare(x, y);
 
 	return order ? order : strcmp(x->name, y->name);
 }
@@ -107,7 +107,7 @@ order(struct listing *l, const struct ls_args *args, struct fault *fault)
 	const char *name = args->sort ? args->sort : "name";
 
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-		struct key key = keys[i];
+		struct sort_key key = keys[i];
 
 		if (strcmp(key.name, name))
 			continue;
