@@ -4,7 +4,7 @@
 # What docs and the manual pages repeat of the code is what the code says:
 #
 #   every drop of src/flow/place/counts.h is in both lists of drops, and no other
-#   every key of `info`, of src/store/recording/recording_info.h, is in docs/14-scripting.md
+#   every key of `info` and `disks`, of src/store, is in docs/14-scripting.md
 #   the kinds of plugins are counted as plugins are named
 #   replies of VSI-S come out of the page with all their blanks
 #   examples send a recording to an inbox, on port 2631, and a stream to 2630
@@ -43,30 +43,26 @@ same "drops of the code, and of spated(8)" "$drops" \
 
 # ---- keys ---------------------------------------------------------------
 
-# Keys of a list of recording_info.h.
-keys()
-{
-	sed -n "/^#define $1(/,/^\$/ s/^\tX([A-Z]*, \([a-z_]*\),.*/\1/p" \
-		src/store/recording/recording_info.h
-}
-
-info=$(sed -n '/^### info, stop, record/,/^### ls/p' docs/14-scripting.md)
-# listed LIST ROW: every key of the list is in the text, in backquotes.
+# listed LIST TEXT: every key of the list is in the text, in backquotes.
 listed()
 {
 	local key found=0
 
-	for key in $(keys "$1"); do
+	for key in $(cat src/store/*/*.h | sed -n "/^#define $1(/,/^\$/ \
+		s/^\tX([A-Z]*, \([a-z0-9_]*\),.*/\1/p"); do
 		grep -qE "\`$key(\[\])?\`" <<<"$2" ||
-			fault "docs/14-scripting.md: info has a key $key"
+			fault "docs/14-scripting.md: there is no key $key"
 		found=$((found + 1))
 	done
 	[ "$found" -ge 3 ] || fault "the keys of $1 are not found"
 }
+
+info=$(sed -n '/^### info, stop, record/,/^### ls/p' docs/14-scripting.md)
 listed INFO_KEYS "$info"
 listed INFO_RUN_KEYS "$(grep '^| `runs' <<<"$info" || true)"
 listed INFO_DISK_KEYS "$(grep '^| `disks' <<<"$info" || true)"
 listed INFO_SUB_KEYS "$(grep '^| `subs' <<<"$info" || true)"
+listed DISK_KEYS "$(grep '^| `disks` |' docs/14-scripting.md || true)"
 
 # ---- kinds of plugins ---------------------------------------------------
 

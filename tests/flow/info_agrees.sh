@@ -67,3 +67,9 @@ for ports in 1 3; do
 		--fps 1000 --packets 2000
 	spated_stop
 done
+
+# Without a daemon a disk has the same keys, null where nobody knows.
+spated_start
+diff <(spate disks --json | jq -c keys) \
+	<(spate disks --json --disks "$work/disk0:$work/disk1" | jq -c keys) ||
+	fail "disks has other keys without a daemon"

@@ -18,6 +18,7 @@
 #include "cli/show/field.h"
 #include "cli/show/show.h"
 #include "cli/show/site.h"
+#include "store/disk/disk_keys.h"
 
 /* ---- add and drop -------------------------------------------------- */
 
@@ -122,14 +123,18 @@ disks_drop(const struct cli *cli, char **path)
 static json_t *
 look(const struct disk *disk)
 {
+	struct disk_report report;
 	struct disk_space space;
 
-	if (disk->fd < 0 || disk_space(disk, &space) < 0)
-		return json_pack("{s:s s:s s:n s:n}", "path", disk->path,
-				 "state", "missing", "total", "free");
-	return json_pack("{s:s s:s s:I s:I}", "path", disk->path, "state",
-			 "idle", "total", (json_int_t)space.total, "free",
-			 (json_int_t)space.free);
+	keys_read(disk_keys, &report, NULL, 1);
+	report.path = disk->path;
+	report.state = "missing";
+	if (disk->fd >= 0 && disk_space(disk, &space) >= 0) {
+		report.state = "idle";
+		report.total = space.total;
+		report.free = space.free;
+	}
+	return keys_json(disk_keys, &report, 1);
 }
 
 static int

@@ -142,24 +142,13 @@
  * PROBE    the keys that flow/receive/sample.h lists, and {stream, format,
  *           recording: null, seconds, subs, overruns, sources:[{address,
  *           device, sender, datagrams, overruns}...]}
- * DISK     {path, state:"idle|writing|slow|full|failed|hung|missing|leaving",
- *           why: text or null, total, free (bytes, above the reserve), written
- *           (bytes, since it takes part), chunks, rate (bytes/s, last second),
- *           writer:"direct", errors, queued (blocks it has), latency_ms (of the
- *           last block), latency_p99_ms (99 of 100 took at most),
- *           speed (bytes/s while it writes), device: "8:1" (disks with the
- *           same share their space), full_s (seconds until it is full at the
- *           rate of the last minute)}; null if not known
+ * DISK     the keys of DISK_KEYS (store/disk/disk_keys.h); null if not known
  * SPACE    {disks (that work), total, free, written, rate (bytes/s, last
  *           minute), full_s or null}; all disks together, a file system that
  *           several share counted once
- * INFO     as `spate info --json` prints (store/recording/recording.h), and if
- *          it runs also {id, state:"armed|recording|stopping", elapsed_s,
- *          left_s or null, rate (bits/s, last second), blocks:{total, free},
- *          [by: client that ordered it],
- *          stop_at, [scan: ID in the schedule], [why: no disk takes blocks
- *          now]}; a recording that was stopped while armed is "cancelled", and
- *          left nothing
+ * INFO     the keys of INFO_KEYS (store/recording/recording_info.h).  `state`
+ *          of one that runs is "armed|recording|stopping"; a recording that was
+ *          stopped while armed is "cancelled", and left nothing
  *
  * SEND     {id, name (of a relay: the stream), kind:"send|copy|relay", to,
  *          state:"queued|connecting|sending|waiting|paused|finishing|done|

@@ -35,6 +35,7 @@
 #include "base/log.h"
 #include "base/shape.h"
 #include "base/units.h"
+#include "store/disk/disk_keys.h"
 #include "store/record/meta.h"
 #include "store/recording/loss.h"
 #include "store/recording/recording_info.h"
@@ -60,46 +61,43 @@ known(double n)
 	return n < 0 ? json_null() : json_real(n);
 }
 
-static json_t *
+/* Returns ms; negative, unknown, for 0. */
+static double
 ms(int64_t ns)
 {
-	return ns ? json_real((double)ns / 1e6) : json_null();
-}
-
-static void
-load_set(json_t *to, const struct disk_set_disk *d,
-	 const struct writer_facts *f)
-{
-	json_object_set_new(to, "rate", json_real(d->rate));
-	json_object_set_new(to, "queued", json_integer(f->queued));
-	json_object_set_new(to, "latency_ms", ms(f->latency));
-	json_object_set_new(to, "latency_p99_ms", ms(f->latency_p99));
-	json_object_set_new(to, "speed",
-			    f->speed > 0 ? json_real(f->speed) : json_null());
+	return ns ? (double)ns / 1e6 : -1;
 }
 
 json_t *
 report_disk(const struct disk_set *set, unsigned i)
 {
 	const struct disk_set_disk *d = &set->disk[i];
+	struct disk_report disk;
 	struct writer_facts f;
 	char device[32];
-	json_t *disk;
 
 	writer_facts(d->writer, &f);
 	snprintf(device, sizeof device, "%u:%u", major(f.device),
 		 minor(f.device));
-	disk = json_pack(
-	    "{s:s, s:s, s:s?, s:I, s:I, s:I, s:I, s:s?, s:I, s:s?, s:o}",
-	    "path", d->disk.path, "state", disk_state_name(d, &f), "why",
-	    f.why[0] ? f.why : NULL, "total", (json_int_t)f.space.total, "free",
-	    (json_int_t)f.space.free, "written", (json_int_t)f.written,
-	    "chunks", (json_int_t)f.chunks, "writer", f.plugin, "errors",
-	    (json_int_t)f.errors, "device", f.device ? device : NULL, "full_s",
-	    known(disk_set_forecast(set, i)));
-	if (disk)
-		load_set(disk, d, &f);
-	return disk;
+	disk = (struct disk_report){
+		.path = d->disk.path,
+		.state = disk_state_name(d, &f),
+		.why = f.why[0] ? f.why : NULL,
+		.total = f.space.total,
+		.free = f.space.free,
+		.written = f.written,
+		.chunks = f.chunks,
+		.writer = f.plugin,
+		.errors = f.errors,
+		.device = f.device ? device : NULL,
+		.full_s = disk_set_forecast(set, i),
+		.rate = d->rate,
+		.queued = f.queued,
+		.latency_ms = ms(f.latency),
+		.latency_p99_ms = ms(f.latency_p99),
+		.speed = f.speed > 0 ? f.speed : -1,
+	};
+	return keys_json(disk_keys, &disk, 1);
 }
 
 json_t *

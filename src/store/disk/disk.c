@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "store/disk/disk.h"
+#include "store/disk/disk_keys.h"
 
 enum { RESERVE_PART = 100 }; /* 1 % */
 static const uint64_t reserve_least = UINT64_C(256) << 20;
@@ -459,3 +460,8 @@ disks_copy(struct disks *to, const struct disks *from)
 	}
 	return 0;
 }
+
+#define X(kind, name, groups, help)                                            \
+	KEY_ENTRY(struct disk_report, kind, name, groups)
+const struct key disk_keys[] = { DISK_KEYS(X){ .name = NULL } };
+#undef X
