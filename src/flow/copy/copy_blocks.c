@@ -27,8 +27,8 @@ struct block_entry {
 	uint32_t gap;
 	enum entry_is is;
 	bool leaves; /* the sender cannot read the block */
-	/* Its memory was taken back: its pieces are dropped, until it is listed
-	 * as wanted again. */
+	/* The memory was taken back: pieces are dropped, until the block is
+	 * listed as wanted again. */
 	bool yields;
 	uint32_t lines_bytes;
 	char *lines;	 /* NULL: none, or the block is durable */
