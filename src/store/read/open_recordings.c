@@ -304,7 +304,7 @@ take_joined(struct open_recording *op, unsigned i)
 
 /*
  * Opens the disks that joined since the recording was opened.  Refreshing finds
- * what is on them.
+ * what is on them.  One that does not answer has not joined yet.
  */
 static void
 try_joined(struct open_recording *op)
@@ -315,7 +315,7 @@ try_joined(struct open_recording *op)
 	joined = op->set->joined;
 	pthread_mutex_unlock(&op->set->lock);
 	for (unsigned i = 0; i < op->disks.n && op->joined < joined; i++) {
-		if (take_joined(op, i))
+		if (!is_hung(op->set, i) && take_joined(op, i))
 			try_disk(op, i);
 	}
 }

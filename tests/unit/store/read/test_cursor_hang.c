@@ -217,7 +217,7 @@ END_TEST
 /* One that is open is got again: without the disk, as it is known by then. */
 START_TEST(test_got_again_while_it_hangs)
 {
-	const struct open_recordings_args a = { .patience = SECOND / 4 };
+	const struct open_recordings_args a = { .patience = 2 * SECOND };
 	struct open_recording *first, *again;
 	struct cursor *rd, *other;
 
@@ -240,6 +240,40 @@ START_TEST(test_got_again_while_it_hangs)
 	open_recording_put(op);
 	cursor_close(rd);
 	open_recording_put(first);
+	atomic_store(&fs.told->hang, false);
+	finish();
+}
+END_TEST
+
+/* A disk joins, and hangs: what was open before goes on without it. */
+START_TEST(test_joined_and_hangs)
+{
+	const struct open_recordings_args a = { .spare = 1,
+						.patience = 2 * SECOND };
+	struct open_recording *other;
+	struct cursor *rd;
+
+	made_begin(&m);
+	made_blocks(&m, BLOCKS);
+	made_end(&m, BLOCKS);
+	snprintf(path, sizeof path, "%s", scratch_path(&m.scratch, "joined"));
+	snprintf(under, sizeof under, "%s", scratch_path(&m.scratch, "under"));
+	ck_assert_int_eq(mkdir(path, 0755), 0);
+	ck_assert_int_eq(mkdir(under, 0755), 0);
+	ck_assert_int_eq(hang_fs_mount(&fs, under, path), 0);
+	set_opens(&m, &set, &op, &a);
+	ck_assert_int_eq(open_recordings_join(set, path, true), 0);
+	atomic_store(&fs.told->hang, true);
+	ck_assert_int_eq(open_recording_get(set, "another", &other, &fault),
+			 -ETIMEDOUT);
+	ck_assert_int_eq(open_recording_get(set, MADE_NAME, &other, &fault), 0);
+	ck_assert_ptr_eq(op, other);
+	ck_assert_int_eq(open_recording_refresh(op, 0), 0);
+	rd = reading(other, &whole);
+	ck_assert(is_sent(&m, rd, 0, BLOCKS * MADE_BLOCK));
+	cursor_close(rd);
+	open_recording_put(other);
+	open_recording_put(op);
 	atomic_store(&fs.told->hang, false);
 	finish();
 }
@@ -367,4 +401,5 @@ can(void)
 SUITE_THREADS("cursor_hang", can, test_hangs_and_answers,
 	      test_opened_while_it_hangs, test_opened_while_it_fails,
 	      test_told_seldom, test_got_again_while_it_hangs,
-	      test_closed_while_it_hangs, test_errors, test_once)
+	      test_joined_and_hangs, test_closed_while_it_hangs, test_errors,
+	      test_once)
