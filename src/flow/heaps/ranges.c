@@ -63,23 +63,23 @@ close_up(struct ranges *r, uint32_t i)
 
 /* Position of new bytes: `before`: range i ends where they begin; else they go
  * before range i.  `behind`: they end where the next range begins. */
-struct gap {
+struct hole {
 	uint32_t i;
 	bool before, behind;
 };
 
 static enum ranges_answer
-gap_find(const struct ranges *r, uint32_t from, uint32_t to, struct gap *gap)
+hole_find(const struct ranges *r, uint32_t from, uint32_t to, struct hole *hole)
 {
 	uint32_t i = find(r, from), next;
 
-	gap->i = i;
-	gap->before = i < r->n && r->at[i].to == from;
-	next = i + gap->before;
+	hole->i = i;
+	hole->before = i < r->n && r->at[i].to == from;
+	next = i + hole->before;
 	if (next < r->n && r->at[next].from < to)
 		return RANGES_DUPLICATE;
-	gap->behind = next < r->n && r->at[next].from == to;
-	if (!fits(r, r->n + 1 - gap->before - gap->behind, from, to))
+	hole->behind = next < r->n && r->at[next].from == to;
+	if (!fits(r, r->n + 1 - hole->before - hole->behind, from, to))
 		return RANGES_FULL;
 	return RANGES_NEW;
 }
@@ -87,26 +87,26 @@ gap_find(const struct ranges *r, uint32_t from, uint32_t to, struct gap *gap)
 enum ranges_answer
 ranges_seek(const struct ranges *r, uint32_t from, uint32_t to)
 {
-	struct gap gap;
+	struct hole hole;
 
-	return gap_find(r, from, to, &gap);
+	return hole_find(r, from, to, &hole);
 }
 
 enum ranges_answer
 ranges_insert(struct ranges *r, uint32_t from, uint32_t to)
 {
-	struct gap gap;
-	enum ranges_answer answer = gap_find(r, from, to, &gap);
-	uint32_t i = gap.i;
+	struct hole hole;
+	enum ranges_answer answer = hole_find(r, from, to, &hole);
+	uint32_t i = hole.i;
 
 	if (answer != RANGES_NEW)
 		return answer;
-	if (gap.before && gap.behind) {
+	if (hole.before && hole.behind) {
 		r->at[i].to = r->at[i + 1].to;
 		close_up(r, i + 1);
-	} else if (gap.before) {
+	} else if (hole.before) {
 		r->at[i].to = to;
-	} else if (gap.behind) {
+	} else if (hole.behind) {
 		r->at[i].from = from;
 	} else {
 		make_room(r, i);
