@@ -69,7 +69,7 @@ full()
 
 	# Those of before had no other word for it than the reason.
 	spated_stop
-	sed -i 's/"failed": *true, *//' "${disks[@]/%//failed/failed.meta.jsonl}"
+	sed -i 's/, *"failed": *true//' "${disks[@]/%//failed/failed.meta.jsonl}"
 	! grep -h '"failed": *true' "${disks[@]/%//failed/failed.meta.jsonl}" ||
 		fail "it says so yet"
 	spated_start
