@@ -31,7 +31,7 @@ same state "$(info_disks term | jq -r .state)" complete
 same "sum of the drops" "$(info_disks term | sum_of)" 0
 same lost "$(info_disks term | jq .packets_lost)" 0
 for disk in "${disks[@]}"; do
-	grep -q '"end":{"reason":"the daemon was stopped"' \
+	grep -q '"end":{.*"reason":"the daemon was stopped"' \
 		"$disk/term/term.meta.jsonl"
 done
 "$SPATE" verify term --disks "$(disks_list)"
