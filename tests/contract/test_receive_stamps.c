@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "contract/receive_bench.h"
+#include "lib/stamps.h"
 
 static int64_t
 utc_now(void)
@@ -53,7 +54,7 @@ stamps(const char *options, unsigned want, bool senders)
 	wish.senders = senders;
 	udp_open(&b, options, 8, 1000);
 	wish.senders = false;
-	usleep(10000); /* the kernel begins by and by */
+	stamps_wait();
 	for (int round = 0; round < 3; round++) {
 		int64_t from = utc_now(), to;
 

@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "flow/memory/arena.h"
 #include "flow/receive/receiver.h"
+#include "lib/stamps.h"
 #include "lib/suite.h"
 
 /*
@@ -391,6 +392,7 @@ START_TEST(a_stop_takes_what_has_arrived)
 		stream_open(&stream[0], "udp", one);
 		ck_assert_int_eq(receiver_start(&r, NULL), 0);
 		sender_connect(&sender, &stream[0], 0);
+		stamps_wait();
 		for (unsigned i = 0; i < 256; i += train)
 			sender_send(&sender, i, train);
 		sender_settle(&sender);
