@@ -451,6 +451,8 @@ copy_blocks_wants(struct copy_blocks *l, size_t *at, struct copy_want *want,
 /* ---- coming ------------------------------------------------------------- */
 
 #define STILL (NS_SECOND / 20) /* nothing moved for so long */
+/* The same, until a block before the one that waits yields, too. */
+#define STUCK (2 * NS_SECOND)
 
 static const char *
 piece_check(const struct block_entry *e, const struct copy_piece *p)
@@ -628,7 +630,9 @@ copy_blocks_yield(struct copy_blocks *l, uint64_t number)
 		for (size_t i = l->n; i-- && !yielded;) {
 			struct block_entry *e = &l->entry[i];
 
-			if (e->is != IS_COMING || e->record.number <= number)
+			if (e->is != IS_COMING || e->record.number == number)
+				continue;
+			if (e->record.number < number && now - l->moved < STUCK)
 				continue;
 			unlend(e);
 			e->is = IS_WANTED;

@@ -87,8 +87,10 @@ int copy_blocks_landed(struct copy_blocks *l, const struct copy_piece *p,
  * nothing has moved for a while: no piece comes, and no block is being written.
  * Then all memory belongs to blocks whose other pieces lie behind those of
  * earlier blocks, in connections that wait for memory; no disk will ever free
- * any.  Pieces of the block that still come are dropped, and it is listed as
- * wanted the next time.  True if memory was freed.
+ * any.  If there is none, and nothing moves for longer, the last block before
+ * this number yields: the sender could not read it to its end, and says so
+ * behind the pieces that wait.  Pieces of the block that still come are dropped,
+ * and it is listed as wanted the next time.  True if memory was freed.
  */
 bool copy_blocks_yield(struct copy_blocks *l, uint64_t number);
 

@@ -385,8 +385,6 @@ START_TEST(wants_come_in_their_order_and_none_twice)
 }
 END_TEST
 
-/* A lack of memory is no fault of the sender, and what is told again then is
- * taken. */
 /* Pieces of later blocks have all memory, and what is missing of these lies
  * behind an earlier block, in connections that wait. */
 START_TEST(the_last_block_yields_its_memory_when_nothing_moves)
@@ -406,7 +404,7 @@ START_TEST(the_last_block_yields_its_memory_when_nothing_moves)
 	ck_assert_int_eq(copy_blocks_piece(blocks, &p, &why), 0);
 	ck_assert(!copy_blocks_yield(blocks, 1)); /* a piece comes */
 	copy_blocks_landed(blocks, &p, NULL, &whole);
-	blocks->moved = 0;
+	blocks->moved = clock_steady() - STUCK / 2;
 	ck_assert(!copy_blocks_yield(blocks, 4)); /* none is behind it */
 	ck_assert(copy_blocks_yield(blocks, 1));
 	ck_assert_uint_eq(block_pool_free_blocks(pool), 2);
@@ -443,6 +441,37 @@ START_TEST(the_last_block_yields_its_memory_when_nothing_moves)
 }
 END_TEST
 
+/* Blocks that the sender cannot read to their end keep their memory until it
+ * says so, which it does behind the pieces that wait. */
+START_TEST(blocks_that_end_halfway_yield_to_a_later_one)
+{
+	struct copy_want w[8];
+	struct block *whole;
+
+	begin();
+	for (uint64_t n = 1; n < 6; n++)
+		ck_assert_ptr_null(tell(n));
+	for (uint64_t n = 1; n < 5; n++)
+		ck_assert_int_eq(piece_bring(n, 0, &whole), 0);
+	ck_assert_uint_eq(block_pool_free_blocks(pool), 0);
+	blocks->moved = 0;
+	ck_assert(copy_blocks_yield(blocks, 5));
+	ck_assert_uint_eq(block_pool_free_blocks(pool), 1);
+	for (uint32_t i = 0; i < PIECES; i++)
+		ck_assert_int_eq(piece_bring(5, i, &whole), 0);
+	ck_assert_ptr_nonnull(whole);
+	block_pool_put(whole);
+
+	/* What yielded is wanted again, unless the sender has left it out. */
+	ck_assert_ptr_null(copy_blocks_leave(blocks, 1));
+	copy_blocks_left(blocks);
+	ck_assert_uint_eq(wants(w, 8), 3);
+	end();
+}
+END_TEST
+
+/* A lack of memory is no fault of the sender, and what is told again then is
+ * taken. */
 START_TEST(no_memory_is_no_lie)
 {
 	static const char lines[] = "{\"block\":1,\"holes\":[]}\n";
@@ -486,5 +515,6 @@ SUITE("copy_blocks", what_is_told_is_wanted_until_it_is_durable,
       lies_about_pieces_are_refused, pieces_that_make_another_block_are_none,
       what_is_there_is_not_wanted_and_has_to_be_the_same,
       the_last_block_yields_its_memory_when_nothing_moves,
+      blocks_that_end_halfway_yield_to_a_later_one,
       what_the_sender_leaves_is_waited_for_no_more,
       wants_come_in_their_order_and_none_twice, no_memory_is_no_lie)
