@@ -131,6 +131,12 @@ struct receive_plan {
 			   * and the call that can deliver it; 0: none */
 };
 
+/*
+ * Bytes of socket buffers that a plugin with an option `socket_buffer` takes at
+ * least for all sockets of one address, where the option is 0.
+ */
+#define RECEIVE_BUFFER (UINT64_C(256) << 20)
+
 struct receive_args {
 	const struct host *host;
 	const void *options; /* the plugin's own options, filled by its table */
@@ -148,7 +154,8 @@ struct receive_args {
 	const struct format_ops *format;  /* format, for plugins that make
 					   * their packets */
 	const struct format_shape *shape; /* shape of the packets that such a
-					   * plugin makes */
+					   * plugin makes, and rate of the whole
+					   * stream; NULL: nothing is known */
 	uint32_t reach;	    /* reordering window in packets: a packet that
 			     * comes `reach` or more ahead of a missing one
 			     * makes that one late; packets closer than that

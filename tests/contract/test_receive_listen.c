@@ -350,11 +350,98 @@ START_TEST(buffers_are_told_in_one_line)
 	wish = (struct receive_args){ .share = 0, .shares = 2 };
 	range_open(&b, "udp", "socket_buffer = 1073741824;");
 	ck_assert_uint_eq(b.lines, 1);
-	ck_assert_ptr_nonnull(strstr(b.log, "net.core.rmem_max=1073741824"));
+	ck_assert_ptr_nonnull(strstr(b.log, "net.core.rmem_max=1073741823"));
 	bench_close(&b);
 	wish.share = 1;
 	range_open(&b, "udp", "socket_buffer = 1073741824;");
 	ck_assert_uint_eq(b.lines, 0);
+	bench_close(&b);
+}
+END_TEST
+
+/* Opens a stream of a rate without `socket_buffer`, and returns the bytes of its
+ * first socket's buffer. */
+static uint64_t
+buffer_at(struct bench *b, uint64_t rate, unsigned subs)
+{
+	struct format_shape shape = { .prefix = 8,
+				      .payload = 100,
+				      .rate = rate };
+	char listen[64];
+	socklen_t length = sizeof(int);
+	int got;
+
+	wish = (struct receive_args){ 0 };
+	snprintf(listen, sizeof listen, "listen = [ \"%s:21300-%u\" ];", home(),
+		 21300 + subs - 1);
+	ck_assert_int_eq(bench_try(b, "udp", listen, NULL, &shape), 0);
+	ck_assert_int_eq(getsockopt(b->ops->fd(b->state, 0), SOL_SOCKET,
+				    SO_RCVBUF, &got, &length),
+			 0);
+	return (uint64_t)got / 2;
+}
+
+START_TEST(buffers_hold_a_time)
+{
+	static const struct {
+		uint64_t rate;
+		unsigned subs;
+		uint64_t bytes;
+	} row[] = {
+		{ 0, 1, UINT64_C(256) << 20 },
+		{ 0, 8, UINT64_C(32) << 20 },
+		{ 0, 100, UINT64_C(4) << 20 },
+		{ 1000000000, 1, UINT64_C(256) << 20 },
+		{ 32000000000, 1, 800000000 },
+		{ 32000000000, 16, 50000000 },
+		{ 100000000000, 1, INT32_MAX / 2 },
+	};
+	static struct bench b;
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), want = 1 << 30;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &want, sizeof want) <
+	    0) {
+		fprintf(stderr, "SKIP: buffers are limited by rmem_max here\n");
+		close(fd);
+		return;
+	}
+	close(fd);
+	for (unsigned i = 0; i < sizeof row / sizeof *row; i++) {
+		uint64_t got = buffer_at(&b, row[i].rate, row[i].subs);
+
+		ck_assert_uint_eq(got, row[i].bytes);
+		ck_assert_uint_eq(b.lines, 0);
+		bench_close(&b);
+	}
+}
+END_TEST
+
+/* Only what is too short for a rate is worth a line. */
+START_TEST(a_buffer_that_lasts_too_short_is_told)
+{
+	static struct bench b;
+	unsigned long most = rmem_max();
+	char lasts[64];
+
+	plugin("udp"); /* as long as its file may be read */
+	if (geteuid() == 0)
+		ck_assert_int_eq(setresuid(65534, 65534, 65534), 0);
+	if (most >= 200000000) {
+		fprintf(stderr, "SKIP: rmem_max is not the limit here\n");
+		return;
+	}
+	buffer_at(&b, most * 8 * 9, 1); /* 111 ms */
+	ck_assert_uint_eq(b.lines, 0);
+	bench_close(&b);
+	buffer_at(&b, most * 8 * 20, 1); /* 50 ms */
+	ck_assert_uint_eq(b.lines, 1);
+	ck_assert_ptr_nonnull(strstr(b.log, "50 ms of its rate"));
+	bench_close(&b);
+	buffer_at(&b, 0, 1);
+	ck_assert_uint_eq(b.lines, 1);
+	snprintf(lasts, sizeof lasts, "which is %lu ms at 1 Gb/s",
+		 most / 125000);
+	ck_assert_ptr_nonnull(strstr(b.log, lasts));
 	bench_close(&b);
 }
 END_TEST
@@ -434,5 +521,6 @@ END_TEST
 SUITE("receive listen", plans_count_substreams, plans_find_mistakes,
       ranges_of_ports, instances_share_a_range, every_source_is_kept_alive,
       overruns_are_of_their_socket, too_few_descriptors,
-      buffers_are_told_in_one_line, a_port_of_the_range_is_taken,
+      buffers_are_told_in_one_line, buffers_hold_a_time,
+      a_buffer_that_lasts_too_short_is_told, a_port_of_the_range_is_taken,
       both_families_in_one_socket, hosts_with_names)

@@ -20,7 +20,7 @@
  */
 struct sockets_options {
 	struct option_texts listen, allow;
-	uint64_t socket_buffer;
+	uint64_t socket_buffer; /* bytes; 0: buffer_wanted() */
 	int64_t keepalive;
 	bool gro;
 };
@@ -40,11 +40,12 @@ struct sockets_options {
 		      "none: everyone's" },                                    \
 	    { .name = "socket_buffer",                                         \
 	      .type = OPTION_BYTES,                                            \
-	      .fallback = "32M",                                               \
 	      .offset = offsetof(struct sockets_options, socket_buffer),       \
 	      .min = 4096,                                                     \
 	      .max = 1u << 30,                                                 \
-	      .help = "kernel memory for packets that wait, per socket" },     \
+	      .help = "kernel memory for packets that wait, per socket; "      \
+		      "none: 0.2 s of `rate`, at least 256M, divided among "   \
+		      "the substreams" },                                      \
 	    { .name = "keepalive",                                             \
 	      .type = OPTION_SPAN,                                             \
 	      .offset = offsetof(struct sockets_options, keepalive),           \

@@ -200,9 +200,11 @@ buffer_of(const struct stream *s, bool *has)
 {
 	const struct option_key *o =
 	    option_find(s->receive->head.options, "socket_buffer");
+	uint64_t bytes;
 
 	*has = o;
-	return o ? *(uint64_t *)((char *)s->receive_options + o->offset) : 0;
+	bytes = o ? *(uint64_t *)((char *)s->receive_options + o->offset) : 0;
+	return bytes ? bytes : RECEIVE_BUFFER / s->plan.subs;
 }
 
 static bool
