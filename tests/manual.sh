@@ -49,7 +49,7 @@ listed()
 	local key found=0
 
 	for key in $(cat src/store/*/*.h | sed -n "/^#define $1(/,/^\$/ \
-		s/^\tX([A-Z]*, \([a-z0-9_]*\),.*/\1/p"); do
+		s/^\tX([A-Z_]*, \([a-z0-9_]*\),.*/\1/p"); do
 		grep -qE "\`$key(\[\])?\`" <<<"$2" ||
 			fault "docs/14-scripting.md: there is no key $key"
 		found=$((found + 1))

@@ -41,15 +41,21 @@ value_json(const struct key *key, const void *from)
 		text = *(const char *const *)at;
 		return text ? text_json(text) : json_null();
 	case KEY_COUNT:
+	case KEY_BYTES:
 		n = *(const uint64_t *)at;
 		return n == KEY_UNKNOWN ? json_null()
 					: json_integer((json_int_t)n);
 	case KEY_DECIMAL:
 		n = *(const uint64_t *)at;
 		return n == KEY_UNKNOWN ? json_null() : decimal_json(n);
+	case KEY_INTEGER: return json_integer(*(const int64_t *)at);
 	case KEY_REAL:
+	case KEY_BITS_S:
+	case KEY_BYTES_S:
+	case KEY_SECONDS:
+	case KEY_MS:
 		real = *(const double *)at;
-		return real < 0 ? json_null() : json_real(real);
+		return isfinite(real) ? json_real(real) : json_null();
 	case KEY_TIME:
 		ns = *(const int64_t *)at;
 		return ns ? time_json(ns) : json_null();
@@ -96,6 +102,7 @@ value_read(const struct key *key, void *to, const json_t *value)
 	switch (key->kind) {
 	case KEY_TEXT: *(const char **)at = text; break;
 	case KEY_COUNT:
+	case KEY_BYTES:
 		*(uint64_t *)at = n < 0 ? KEY_UNKNOWN : (uint64_t)n;
 		break;
 	case KEY_DECIMAL:
@@ -103,9 +110,14 @@ value_read(const struct key *key, void *to, const json_t *value)
 		if (text && *text >= '0' && *text <= '9')
 			*(uint64_t *)at = strtoull(text, NULL, 10);
 		break;
+	case KEY_INTEGER: *(int64_t *)at = json_integer_value(value); break;
 	case KEY_REAL:
+	case KEY_BITS_S:
+	case KEY_BYTES_S:
+	case KEY_SECONDS:
+	case KEY_MS:
 		*(double *)at =
-		    json_is_number(value) ? json_number_value(value) : -1;
+		    json_is_number(value) ? json_number_value(value) : NAN;
 		break;
 	case KEY_TIME:
 		if (!text || units_time(text, 0, at))
@@ -126,5 +138,14 @@ keys_read(const struct key *keys, void *to, const json_t *object,
 	for (const struct key *key = keys; key->name; key++) {
 		if (key->groups & groups)
 			value_read(key, to, json_object_get(object, key->name));
+	}
+}
+
+void
+keys_drop(const struct key *keys, void *of, unsigned groups)
+{
+	for (const struct key *key = keys; key->name; key++) {
+		if (key->groups & groups && key->kind == KEY_JSON)
+			json_decref(*(json_t **)((char *)of + key->offset));
 	}
 }

@@ -21,96 +21,20 @@
 #include "cli/show/losses.h"
 #include "cli/show/show.h"
 #include "cli/show/table.h"
-
-static void
-bytes_cell(struct table *t, const json_t *object, const char *key,
-	   const char *unit)
-{
-	char text[UNITS_TEXT] = "";
-
-	if (field_known(object, key))
-		units_show_bytes(text, field_number(object, key));
-	table_cell(t, "%s%s", text, *text ? unit : "");
-}
-
-static void
-number_cell(struct table *t, const json_t *disk, const char *key)
-{
-	if (field_known(disk, key))
-		table_cell(t, "%" PRIu64, field_number(disk, key));
-	else
-		table_cell(t, "%s", "");
-}
-
-static void
-ms_cell(struct table *t, const json_t *disk, const char *key)
-{
-	char text[UNITS_TEXT] = "";
-
-	if (field_known(disk, key))
-		units_show_span(text, (int64_t)(field_real(disk, key) * 1e6));
-	table_cell(t, "%s", text);
-}
-
-static void
-full_cell(struct table *t, const json_t *disk)
-{
-	char text[UNITS_TEXT] = "";
-
-	if (field_known(disk, "full_s"))
-		units_show_span(text, (int64_t)field_real(disk, "full_s") *
-					  1000000000);
-	table_cell(t, "%s", text);
-}
+#include "store/disk/disk_keys.h"
+#include "store/recording/recording_info.h"
 
 /* ---- disks --------------------------------------------------------- */
-
-static void
-disk_row(struct table *t, const json_t *disk, bool all)
-{
-	table_cell(t, "%s", field_text(disk, "path"));
-	table_cell(t, "%s", field_text(disk, "state"));
-	bytes_cell(t, disk, "free", "");
-	bytes_cell(t, disk, "total", "");
-	full_cell(t, disk);
-	bytes_cell(t, disk, "written", "");
-	bytes_cell(t, disk, "rate", "/s");
-	number_cell(t, disk, "errors");
-	if (all) {
-		number_cell(t, disk, "queued");
-		ms_cell(t, disk, "latency_ms");
-		ms_cell(t, disk, "latency_p99_ms");
-		bytes_cell(t, disk, "speed", "/s");
-	}
-	table_cell(t, "%s", field_text(disk, "writer"));
-	table_cell(t, "%s", field_text(disk, "why"));
-}
 
 void
 show_disks(const json_t *disks, unsigned indent, bool all)
 {
-	static const struct table_column few[] = {
-		{ "disk", false }, { "state", false },	{ "free", true },
-		{ "total", true }, { "full in", true }, { "written", true },
-		{ "rate", true },  { "errors", true },	{ "writer", false },
-		{ "", false },
+	const struct table_keys t = {
+		.keys = disk_keys,
+		.groups = KEY_COLUMN | (all ? KEY_COLUMN_MORE : 0),
 	};
-	static const struct table_column many[] = {
-		{ "disk", false },   { "state", false },  { "free", true },
-		{ "total", true },   { "full in", true }, { "written", true },
-		{ "rate", true },    { "errors", true },  { "blocks", true },
-		{ "latency", true }, { "p99", true },	  { "speed", true },
-		{ "writer", false }, { "", false },
-	};
-	struct table *t = all ? table_open(many, sizeof many / sizeof *many)
-			      : table_open(few, sizeof few / sizeof *few);
-	const json_t *disk;
-	size_t i;
 
-	json_array_foreach(disks, i, disk)
-		disk_row(t, disk, all);
-	table_print(t, indent, stdout);
-	table_close(t);
+	table_objects(&t, disks, indent);
 }
 
 void
@@ -641,31 +565,12 @@ absent_rows(struct table *t, const json_t *info)
 	}
 }
 
-static void
-show_parts(const json_t *disks)
-{
-	static const struct table_column columns[] = {
-		{ "disk", false },
-		{ "chunks", true },
-		{ "size", true },
-	};
-	struct table *t = table_open(columns, 3);
-	const json_t *disk;
-	size_t i;
-
-	json_array_foreach(disks, i, disk) {
-		table_cell(t, "%s", field_text(disk, "path"));
-		table_cell(t, "%" PRIu64, field_number(disk, "chunks"));
-		bytes_cell(t, disk, "bytes", "");
-	}
-	if (json_array_size(disks))
-		table_print(t, 2, stdout);
-	table_close(t);
-}
-
 void
 show_info(const json_t *info, bool all)
 {
+	static const struct table_keys parts = { .keys = info_disk_keys,
+						 .groups = KEY_COLUMN };
+	const json_t *disks = json_object_get(info, "disks");
 	struct table *t = table_open(pair, 2);
 
 	printf("%s\n", field_text(info, "name"));
@@ -697,7 +602,8 @@ show_info(const json_t *info, bool all)
 	table_close(t);
 	loss_show(info);
 	subs_show(info, all);
-	show_parts(json_object_get(info, "disks"));
+	if (json_array_size(disks))
+		table_objects(&parts, disks, 2);
 }
 
 /* Prints the sum of several streams that were recorded together. */

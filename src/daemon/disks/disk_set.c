@@ -32,6 +32,8 @@
 #include "daemon/disks/disk_set.h"
 
 #include <errno.h>
+#include <math.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -703,7 +705,7 @@ is_counted(const struct disk_set *f, unsigned i, dev_t device)
 void
 disk_set_space(const struct disk_set *f, struct disk_set_space *s)
 {
-	*s = (struct disk_set_space){ .forecast = -1 };
+	*s = (struct disk_set_space){ .forecast = NAN };
 	for (unsigned i = 0; i < f->n; i++) {
 		struct writer_facts facts;
 
@@ -757,5 +759,5 @@ disk_set_forecast(const struct disk_set *f, unsigned i)
 		if (k == i || (of.device && facts.device == of.device))
 			rate += f->disk[k].minute;
 	}
-	return rate > 0 && counts(&of) ? (double)of.space.free / rate : -1;
+	return rate > 0 && counts(&of) ? (double)of.space.free / rate : NAN;
 }

@@ -55,17 +55,11 @@ disk_state_name(const struct disk_set_disk *d, const struct writer_facts *f)
 	return f->benched && f->state < WRITER_FULL ? "slow" : state[f->state];
 }
 
-static json_t *
-known(double n)
-{
-	return n < 0 ? json_null() : json_real(n);
-}
-
-/* Returns ms; negative, unknown, for 0. */
+/* Returns ms; NAN, unknown, for 0. */
 static double
 ms(int64_t ns)
 {
-	return ns ? (double)ns / 1e6 : -1;
+	return ns ? (double)ns / 1e6 : NAN;
 }
 
 json_t *
@@ -95,7 +89,7 @@ report_disk(const struct disk_set *set, unsigned i)
 		.queued = f.queued,
 		.latency_ms = ms(f.latency),
 		.latency_p99_ms = ms(f.latency_p99),
-		.speed = f.speed > 0 ? f.speed : -1,
+		.speed = f.speed > 0 ? f.speed : NAN,
 	};
 	return keys_json(disk_keys, &disk, 1);
 }
@@ -118,10 +112,11 @@ report_space(const struct disk_set *set)
 	struct disk_set_space s;
 
 	disk_set_space(set, &s);
-	return json_pack("{s:i, s:I, s:I, s:I, s:f, s:o}", "disks",
-			 (int)s.disks, "total", (json_int_t)s.total, "free",
-			 (json_int_t)s.free, "written", (json_int_t)s.written,
-			 "rate", s.rate, "full_s", known(s.forecast));
+	return json_pack(
+	    "{s:i, s:I, s:I, s:I, s:f, s:o}", "disks", (int)s.disks, "total",
+	    (json_int_t)s.total, "free", (json_int_t)s.free, "written",
+	    (json_int_t)s.written, "rate", s.rate, "full_s",
+	    isnan(s.forecast) ? json_null() : json_real(s.forecast));
 }
 
 /* Returns how many packets of a run were lost, by the numbers in its blocks;
@@ -622,7 +617,7 @@ live_take(struct session *s, struct info *info)
 
 	info->elapsed_s = since > 0 ? since : 0;
 	info->scan = s->scan ? s->scan : KEY_UNKNOWN;
-	info->left_s = s->stop_at ? (left > 0 ? left : 0) : -1;
+	info->left_s = s->stop_at ? (left > 0 ? left : 0) : NAN;
 	info->stop_at = s->stop_at ? clock_now() + s->stop_at - now : 0;
 	info->rate = s->rate;
 	info->by = s->by[0] ? s->by : NULL;

@@ -461,7 +461,6 @@ disks_copy(struct disks *to, const struct disks *from)
 	return 0;
 }
 
-#define X(kind, name, groups, help)                                            \
-	KEY_ENTRY(struct disk_report, kind, name, groups)
+#define X(...) KEY_ENTRY(struct disk_report, __VA_ARGS__)
 const struct key disk_keys[] = { DISK_KEYS(X){ .name = NULL } };
 #undef X

@@ -154,22 +154,19 @@ recording_date(struct recording *rec)
 
 /* ---- as JSON ----------------------------------------------------------- */
 
-#define X(kind, name, groups, help) KEY_ENTRY(struct info, kind, name, groups)
+#define X(...) KEY_ENTRY(struct info, __VA_ARGS__)
 const struct key info_keys[] = { INFO_KEYS(X){ .name = NULL } };
 #undef X
 
-#define X(kind, name, groups, help)                                            \
-	KEY_ENTRY(struct info_sub, kind, name, groups)
+#define X(...) KEY_ENTRY(struct info_sub, __VA_ARGS__)
 const struct key info_sub_keys[] = { INFO_SUB_KEYS(X){ .name = NULL } };
 #undef X
 
-#define X(kind, name, groups, help)                                            \
-	KEY_ENTRY(struct info_run, kind, name, groups)
+#define X(...) KEY_ENTRY(struct info_run, __VA_ARGS__)
 const struct key info_run_keys[] = { INFO_RUN_KEYS(X){ .name = NULL } };
 #undef X
 
-#define X(kind, name, groups, help)                                            \
-	KEY_ENTRY(struct info_disk, kind, name, groups)
+#define X(...) KEY_ENTRY(struct info_disk, __VA_ARGS__)
 const struct key info_disk_keys[] = { INFO_DISK_KEYS(X){ .name = NULL } };
 #undef X
 

@@ -78,11 +78,11 @@ enum {
 	  "ports that bring nothing")                                          \
 	X(TEXT, made_by, INFO_DISKS, "program that recorded it")               \
 	X(JSON, notes, INFO_DISKS, "what is wrong with a foreign one")         \
-	X(REAL, elapsed_s, INFO_LIVE, "since it began")                        \
+	X(SECONDS, elapsed_s, INFO_LIVE, "since it began")                     \
 	X(COUNT, scan, INFO_LIVE | KEY_OPTIONAL, "number in the schedule")     \
-	X(REAL, left_s, INFO_LIVE, "until it stops")                           \
+	X(SECONDS, left_s, INFO_LIVE, "until it stops")                        \
 	X(TIME, stop_at, INFO_LIVE, "when it stops")                           \
-	X(REAL, rate, INFO_LIVE, "bit/s that come in")                         \
+	X(BITS_S, rate, INFO_LIVE, "that come in")                             \
 	X(TEXT, by, INFO_LIVE | KEY_OPTIONAL, "program that ordered it")       \
 	X(BOOL, learning, INFO_LIVE, "the stream is still being looked at")    \
 	X(JSON, blocks, INFO_LIVE, "blocks of memory: total, free")
@@ -113,9 +113,9 @@ enum {
 	X(COUNT, sub, INFO_SUBS, "substream")
 
 #define INFO_DISK_KEYS(X)                                                      \
-	X(TEXT, path, INFO, "its folder")                                      \
-	X(COUNT, chunks, INFO, "blocks on it")                                 \
-	X(COUNT, bytes, INFO, "bytes of these")
+	X(TEXT, path, INFO | KEY_COLUMN, "its folder", "disk")                 \
+	X(COUNT, chunks, INFO | KEY_COLUMN, "blocks on it", "chunks")          \
+	X(BYTES, bytes, INFO | KEY_COLUMN, "of these", "size")
 
 struct info {
 	INFO_KEYS(KEY_MEMBER)

@@ -5,7 +5,7 @@
 #include "base/keys.h"
 #include "lib/suite.h"
 
-enum { ALWAYS = 1, SOMETIMES = 2 };
+enum { ALWAYS = 1, SOMETIMES = 2, UNITS = 4 };
 
 #define THING_KEYS(X)                                                          \
 	X(TEXT, name, ALWAYS, "")                                              \
@@ -17,13 +17,19 @@ enum { ALWAYS = 1, SOMETIMES = 2 };
 	X(JSON, list, ALWAYS, "")                                              \
 	X(BOOL, odd, ALWAYS | KEY_OPTIONAL, "")                                \
 	X(TEXT, why, SOMETIMES | KEY_OPTIONAL, "")                             \
-	X(JSON, more, SOMETIMES, "")
+	X(JSON, more, SOMETIMES, "")                                           \
+	X(BYTES, size, UNITS, "", "the size")                                  \
+	X(INTEGER, rank, UNITS, "")                                            \
+	X(SECONDS, left_s, UNITS, "")                                          \
+	X(BITS_S, in, UNITS, "")                                               \
+	X(BYTES_S, out, UNITS, "")                                             \
+	X(MS, wait_ms, UNITS, "")
 
 struct thing {
 	THING_KEYS(KEY_MEMBER)
 };
 
-#define X(kind, name, groups, help) KEY_ENTRY(struct thing, kind, name, groups)
+#define X(...) KEY_ENTRY(struct thing, __VA_ARGS__)
 static const struct key keys[] = { THING_KEYS(X){ .name = NULL } };
 #undef X
 
@@ -42,7 +48,7 @@ is(struct thing thing, unsigned groups, const char *text)
 
 static const struct thing unknown = { .count = KEY_UNKNOWN,
 				      .base = KEY_UNKNOWN,
-				      .rate = -1 };
+				      .rate = NAN };
 
 START_TEST(known)
 {
@@ -106,6 +112,46 @@ START_TEST(reads)
 }
 END_TEST
 
+/* A scan that is late has less than nothing left. */
+START_TEST(units)
+{
+	static const char text[] =
+	    "{\"size\":null,\"rank\":-1,\"left_s\":-0.5,\"in\":1.0,\"out\":2.5,"
+	    "\"wait_ms\":null}";
+	json_t *json = json_loads(text, 0, NULL);
+	struct thing thing = unknown;
+
+	keys_read(keys, &thing, json, UNITS);
+	json_decref(json);
+	ck_assert_uint_eq(key_or_0(thing.size), 0);
+	ck_assert(isnan(thing.wait_ms));
+	is(thing, UNITS, text);
+}
+END_TEST
+
+START_TEST(titles)
+{
+	for (const struct key *key = keys; key->name; key++)
+		ck_assert_str_eq(key->title, KEY_IS(key, struct thing, size)
+						 ? "the size"
+						 : "");
+}
+END_TEST
+
+START_TEST(drops)
+{
+	json_t *json = json_pack("{s:[]}", "list");
+	json_t *list = json_object_get(json, "list");
+	struct thing thing = unknown;
+
+	keys_read(keys, &thing, json, ALWAYS);
+	ck_assert_uint_eq(list->refcount, 2);
+	keys_drop(keys, &thing, ALWAYS | SOMETIMES);
+	ck_assert_uint_eq(list->refcount, 1);
+	json_decref(json);
+}
+END_TEST
+
 START_TEST(leaves_other_groups)
 {
 	json_t *json = json_pack("{s:s, s:s}", "name", "x", "why", "so");
@@ -119,4 +165,5 @@ START_TEST(leaves_other_groups)
 }
 END_TEST
 
-SUITE("keys", known, unknown_is_null, reads, leaves_other_groups)
+SUITE("keys", known, unknown_is_null, reads, units, titles, drops,
+      leaves_other_groups)
