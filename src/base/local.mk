@@ -2,6 +2,7 @@ noinst_LIBRARIES += libbase.a
 libbase_a_SOURCES = \
 	%D%/clock.c %D%/clock.h \
 	%D%/conf.c %D%/conf.h \
+	src/control/answer.c src/control/answer.h \
 	src/control/control.c src/control/control.h \
 	src/control/listener.c src/control/listener.h \
 	src/control/vsi_conf.c src/control/vsi_conf.h \

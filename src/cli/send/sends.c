@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@
 #include "cli/show/site.h"
 #include "cli/show/table.h"
 #include "cli/show/terminal.h"
+#include "control/answer.h"
 
 enum { CELL = 400, BAR_LEAST = 8, BAR_MOST = 40 };
 
@@ -42,96 +44,78 @@ seconds_show(char text[UNITS_TEXT], double seconds)
 
 /* Writes "12s left", "2s behind" or "". */
 static const char *
-time_show(char text[CELL], const json_t *send)
+time_show(char text[TABLE_CELL], const struct answer_send *s)
 {
-	double behind = field_real(send, "behind_s");
 	char span[UNITS_TEXT];
 
 	*text = '\0';
-	if (field_known(send, "left_s"))
-		snprintf(text, CELL, "%s left",
-			 seconds_show(span, field_real(send, "left_s")));
-	else if (field_known(send, "behind_s"))
-		snprintf(text, CELL, "%s%s",
-			 behind < 1 ? "" : seconds_show(span, behind),
-			 behind < 1 ? "live" : " behind");
+	if (!isnan(s->left_s))
+		snprintf(text, TABLE_CELL, "%s left",
+			 seconds_show(span, s->left_s));
+	else if (!isnan(s->behind_s))
+		snprintf(text, TABLE_CELL, "%s%s",
+			 s->behind_s < 1 ? "" : seconds_show(span, s->behind_s),
+			 s->behind_s < 1 ? "live" : " behind");
 	return text;
 }
 
 static const char *
-bytes_show(char text[CELL], const json_t *send)
+bytes_show(char text[TABLE_CELL], const struct answer_send *s)
 {
-	uint64_t there = field_number(send, "there");
-	uint64_t total = field_number(send, "total");
+	uint64_t there = key_or_0(s->there), total = key_or_0(s->total);
 	char part[UNITS_TEXT];
 	size_t at;
 
-	at = (size_t)snprintf(
-	    text, CELL, "%s",
-	    units_show_bytes(part, field_number(send, "bytes")));
-	if (field_known(send, "total"))
+	at = (size_t)snprintf(text, TABLE_CELL, "%s",
+			      units_show_bytes(part, key_or_0(s->bytes)));
+	if (s->total != KEY_UNKNOWN)
 		at += (size_t)snprintf(
-		    text + at, CELL - at, " of %s",
+		    text + at, TABLE_CELL - at, " of %s",
 		    units_show_bytes(part, total > there ? total - there : 0));
 	if (there)
-		snprintf(text + at, CELL - at, ", %s there",
+		snprintf(text + at, TABLE_CELL - at, ", %s there",
 			 units_show_bytes(part, there));
 	return text;
 }
 
 /* ---- a table --------------------------------------------------------- */
 
-static const char *
-text_of(char text[CELL], const json_t *send, const char *key)
+/* Reads a transfer; its texts are those of the object. */
+static struct answer_send
+send_read(const json_t *send)
 {
-	snprintf(text, CELL, "%.330s", field_text(send, key));
-	return text_clean(text);
+	struct answer_send s;
+
+	keys_read(send_keys, &s, send, ANSWER);
+	keys_drop(send_keys, &s, ANSWER);
+	return s;
 }
 
 static const char *
-asked_show(char text[CELL], const json_t *send)
+cell(char text[TABLE_CELL], const struct key *key, const json_t *send)
 {
-	const json_t *asked = json_object_get(send, "asked_rate");
+	const json_t *value = json_object_get(send, key->name);
+	struct answer_send s = send_read(send);
 
-	if (!json_is_integer(asked))
-		return text_of(text, send, "asked_rate");
-	return units_show_rate(text, json_number_value(asked));
-}
-
-static void
-row(struct table *t, const json_t *send)
-{
-	char text[CELL];
-
-	table_cell(t, "%" PRIu64, field_number(send, "id"));
-	table_cell(t, "%s", text_of(text, send, "name"));
-	table_cell(t, "%s", text_of(text, send, "kind"));
-	table_cell(t, "%s", text_of(text, send, "to"));
-	table_cell(t, "%s", text_of(text, send, "state"));
-	table_cell(t, "%s", bytes_show(text, send));
-	table_cell(t, "%s", units_show_rate(text, field_real(send, "rate")));
-	table_cell(t, "%s", asked_show(text, send));
-	table_cell(t, "%s", time_show(text, send));
-	table_cell(t, "%s", text_of(text, send, "why"));
+	if (KEY_IS(key, struct answer_send, bytes))
+		return bytes_show(text, &s);
+	if (KEY_IS(key, struct answer_send, left_s))
+		return time_show(text, &s);
+	if (!KEY_IS(key, struct answer_send, asked_rate))
+		return NULL;
+	return json_is_integer(value)
+		   ? units_show_rate(text, json_number_value(value))
+		   : json_string_value(value);
 }
 
 void
 sends_show(const json_t *sends, unsigned indent)
 {
-	static const struct table_column columns[] = {
-		{ "id", true },	  { "name", false },  { "kind", false },
-		{ "to", false },  { "state", false }, { "sent", true },
-		{ "rate", true }, { "asked", true },  { "time", true },
-		{ "", false },
-	};
-	struct table *t = table_open(columns, 10);
-	const json_t *send;
-	size_t i;
+	static const struct table_keys t = { .keys = send_keys,
+					     .groups = KEY_COLUMN,
+					     .cell = cell };
 
-	json_array_foreach(sends, i, send)
-		row(t, send);
-	table_print(t, indent, stdout);
-	table_close(t);
+	table_objects(&t, sends, indent);
 }
 
 /* Prints transfers: a JSON line each with --json, else the table. */
@@ -169,63 +153,66 @@ bar(char *to, size_t n, double filled)
 
 /* Returns the share that is sent; negative: the total is unknown or grows. */
 static double
-share_of(const json_t *send)
+share_of(const struct answer_send *s)
 {
-	double total = field_real(send, "total"),
-	       done = field_real(send, "bytes") + field_real(send, "there");
+	double total = (double)key_or_0(s->total),
+	       done = (double)key_or_0(s->bytes) + (double)key_or_0(s->there);
 
-	if (!field_known(send, "total") || field_known(send, "behind_s") ||
-	    total < 1)
+	if (!isnan(s->behind_s) || total < 1)
 		return -1;
 	return done >= total ? 1 : done / total;
 }
 
 static bool
-is_moving(const json_t *send)
+has_state(const struct answer_send *s, const char *state)
 {
-	const char *state = field_text(send, "state");
+	return s->state && !strcmp(s->state, state);
+}
 
-	return !strcmp(state, "sending") || !strcmp(state, "waiting") ||
-	       !strcmp(state, "finishing");
+/* Returns a text without control characters; an unknown one is empty. */
+static const char *
+clean(char text[CELL], const char *from)
+{
+	snprintf(text, CELL, "%.330s", from ? from : "");
+	return text_clean(text);
 }
 
 /* Writes the words behind the bar. */
 static void
-words(const json_t *send, char text[CELL])
+words(const struct answer_send *s, char text[CELL])
 {
-	char part[CELL], state[CELL], why[CELL];
-	double share = share_of(send);
+	char part[TABLE_CELL], state[CELL], why[CELL];
+	double share = share_of(s);
 	size_t at = 0;
 
 	if (share >= 0)
 		at = (size_t)snprintf(text, CELL, "%3d %%  ",
 				      (int)(100 * share));
-	at += (size_t)snprintf(
-	    text + at, CELL - at, "%s",
-	    units_show_bytes(part, field_number(send, "bytes")));
-	if (is_moving(send)) {
-		at += (size_t)snprintf(
-		    text + at, CELL - at, "  %s",
-		    units_show_rate(part, field_real(send, "rate")));
-		if (*time_show(part, send))
+	at += (size_t)snprintf(text + at, CELL - at, "%s",
+			       units_show_bytes(part, key_or_0(s->bytes)));
+	if (has_state(s, "sending") || has_state(s, "waiting") ||
+	    has_state(s, "finishing")) {
+		at += (size_t)snprintf(text + at, CELL - at, "  %s",
+				       units_show_rate(part, s->rate));
+		if (*time_show(part, s))
 			snprintf(text + at, CELL - at, "  %.60s", part);
 		return;
 	}
-	text_of(state, send, "state");
-	text_of(why, send, "why");
-	snprintf(text + at, CELL - at, "  %.20s%s%.200s", state,
-		 *why ? ": " : "", why);
+	clean(why, s->why);
+	snprintf(text + at, CELL - at, "  %.20s%s%.200s",
+		 clean(state, s->state), *why ? ": " : "", why);
 }
 
 void
 sends_line(const json_t *send, char *line, size_t bytes)
 {
 	char text[CELL], name[CELL], drawing[BAR_MOST + 1] = "";
-	double share = share_of(send);
+	struct answer_send s = send_read(send);
+	double share = share_of(&s);
 	size_t used;
 
-	words(send, text);
-	text_of(name, send, "name");
+	words(&s, text);
+	clean(name, s.name);
 	used = strlen(name) + strlen(text) + 5;
 	if (share >= 0 && bytes >= used + BAR_LEAST)
 		bar(drawing, bytes - used < BAR_MOST ? bytes - used : BAR_MOST,
@@ -240,46 +227,38 @@ sends_line(const json_t *send, char *line, size_t bytes)
 static bool
 sends_ended(const json_t *send)
 {
-	const char *state = field_text(send, "state");
+	struct answer_send s = send_read(send);
 
-	return !strcmp(state, "done") || !strcmp(state, "stopped") ||
-	       !strcmp(state, "failed");
-}
-
-/* Tells whether the receiver had everything before. */
-static bool
-was_there(const json_t *send)
-{
-	return !strcmp(field_text(send, "state"), "done") &&
-	       !field_number(send, "bytes") && field_number(send, "total");
+	return has_state(&s, "done") || has_state(&s, "stopped") ||
+	       has_state(&s, "failed");
 }
 
 void
 sends_tell(const json_t *send)
 {
-	int64_t started = field_time(send, "started");
-	int64_t took = field_time(send, "ended") - started;
+	struct answer_send s = send_read(send);
+	uint64_t sent = key_or_0(s.bytes), missing = key_or_0(s.missing);
+	int64_t took = s.ended - s.started;
 	char name[CELL], to[CELL], bytes[UNITS_TEXT], span[UNITS_TEXT];
 	char rate[UNITS_TEXT];
 
-	if (was_there(send)) {
-		printf("%s: all of it was at %s already\n",
-		       text_of(name, send, "name"), text_of(to, send, "to"));
+	clean(name, s.name);
+	clean(to, s.to);
+	if (has_state(&s, "done") && !sent && key_or_0(s.total)) {
+		printf("%s: all of it was at %s already\n", name, to);
 		return;
 	}
-	printf("%s: %s sent to %s", text_of(name, send, "name"),
-	       units_show_bytes(bytes, field_number(send, "bytes")),
-	       text_of(to, send, "to"));
-	if (started && took > 0)
-		printf(" in %s, %s", units_show_span(span, took),
-		       units_show_rate(rate, field_real(send, "bytes") * 8e9 /
-						 (double)took));
-	if (field_number(send, "there"))
+	printf("%s: %s sent to %s", name, units_show_bytes(bytes, sent), to);
+	if (s.started && took > 0)
+		printf(
+		    " in %s, %s", units_show_span(span, took),
+		    units_show_rate(rate, (double)sent * 8e9 / (double)took));
+	if (key_or_0(s.there))
 		printf("; %s were there already",
-		       units_show_bytes(bytes, field_number(send, "there")));
-	if (field_number(send, "missing"))
+		       units_show_bytes(bytes, s.there));
+	if (missing)
 		printf("; %" PRIu64 " packets of it were never received",
-		       field_number(send, "missing"));
+		       missing);
 	putchar('\n');
 }
 
@@ -288,24 +267,25 @@ sends_tell(const json_t *send)
  * received are not counted.
  */
 static size_t
-not_sent(const json_t *send, char text[CELL])
+not_sent(const struct answer_send *s, char text[CELL])
 {
-	static const char *const key[][2] = {
-		{ "unreadable", "unreadable" },
-		{ "dropped", "dropped because it was too slow" },
-		{ "lost", "lost on the way" },
-		{ "refused", "refused" },
+	const struct {
+		uint64_t n;
+		const char *words;
+	} part[] = {
+		{ s->unreadable, "unreadable" },
+		{ s->dropped, "dropped because it was too slow" },
+		{ s->lost, "lost on the way" },
+		{ s->refused, "refused" },
 	};
 	size_t at = 0;
 
 	*text = '\0';
-	for (size_t i = 0; i < sizeof key / sizeof *key && at < CELL; i++) {
-		uint64_t n = field_number(send, key[i][0]);
-
-		if (n)
-			at += (size_t)snprintf(text + at, CELL - at,
-					       "%s%" PRIu64 " packets %s",
-					       at ? ", " : "", n, key[i][1]);
+	for (size_t i = 0; i < sizeof part / sizeof *part && at < CELL; i++) {
+		if (key_or_0(part[i].n))
+			at += (size_t)snprintf(
+			    text + at, CELL - at, "%s%" PRIu64 " packets %s",
+			    at ? ", " : "", part[i].n, part[i].words);
 	}
 	return at;
 }
@@ -313,18 +293,18 @@ not_sent(const json_t *send, char text[CELL])
 int
 sends_check(const json_t *send, struct fault *fault)
 {
-	const char *state = field_text(send, "state");
-	char name[CELL], to[CELL], why[CELL], lost[CELL];
-	bool done = !strcmp(state, "done");
+	struct answer_send s = send_read(send);
+	char name[CELL], to[CELL], why[CELL], lost[CELL], state[CELL];
+	bool done = has_state(&s, "done");
 
-	if (!not_sent(send, lost) && done)
+	if (!not_sent(&s, lost) && done)
 		return 0;
-	text_of(name, send, "name");
-	text_of(to, send, "to");
-	text_of(why, send, "why");
-	fault_set(fault, -EIO, strcmp(state, "stopped") ? "io" : "cancelled",
-		  "%.160s was not sent whole to %.120s", name, to);
-	fault_why(fault, "%.160s%s%.150s", *why || done ? why : state,
+	clean(why, s.why);
+	fault_set(fault, -EIO, has_state(&s, "stopped") ? "cancelled" : "io",
+		  "%.160s was not sent whole to %.120s", clean(name, s.name),
+		  clean(to, s.to));
+	fault_why(fault, "%.160s%s%.150s",
+		  *why || done ? why : clean(state, s.state),
 		  *why && *lost ? "; " : "", lost);
 	return -EIO;
 }

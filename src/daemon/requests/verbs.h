@@ -150,17 +150,7 @@
  *          of one that runs is "armed|recording|stopping"; a recording that was
  *          stopped while armed is "cancelled", and left nothing
  *
- * SEND     {id, name (of a relay: the stream), kind:"send|copy|relay", to,
- *          state:"queued|connecting|sending|waiting|paused|finishing|done|
- *          stopped|failed", why: text or null, priority, queued, started,
- *          ended (TIME or null), bytes (sent so far), there (bytes that the
- *          peer had before), total (or null), packets, and packets not sent:
- *          missing (never there), unreadable (damaged), dropped (kept
- *          nowhere), lost (on the way), refused (no listener); from_memory,
- *          from_disk (bytes), rate (bits/s, last second), asked_rate (bits/s,
- *          "data" or "free"), behind_s (live: behind the recording; or null),
- *          left_s (or null), connections, reconnects, burst (bytes, or null),
- *          peer (or null), way (or null), [scan: ID in the schedule]}
+ * SEND     a transfer: the keys of SEND_KEYS (control/answer.h)
  *
  * SCAN     a scan of the schedule, as scan_json() makes it
  *          (daemon/schedule/scan.h)

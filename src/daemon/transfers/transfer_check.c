@@ -9,8 +9,9 @@
  * recognises the transfer: both depend only on the recording, so a transfer
  * that is started again, even by another daemon, continues where the peer says.
  *
- * A transfer is shown as SEND of verbs.h.  Unknown values are null: the size of a
- * recording whose index was not read yet, or the time left while nothing moves.
+ * A transfer is shown with the keys of control/answer.h.  Unknown values are null:
+ * the size of a recording whose index was not read yet, or the time left while
+ * nothing moves.
  */
 #include "contract/bytes.h"
 #include "daemon/transfers/transfer.h"
@@ -20,6 +21,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "control/answer.h"
 #include "daemon/sessions/order.h"
 #include "daemon/sessions/report.h"
 #include "store/foreign/foreign.h"
@@ -334,31 +336,18 @@ state_of(const struct transfer *t)
 	return t->paused ? "paused" : "queued";
 }
 
-static json_t *
-integer(uint64_t n)
-{
-	return json_integer((json_int_t)n);
-}
-
-/* Shows 0, which means unknown, as null. */
-static json_t *
+/* Returns unknown for 0. */
+static uint64_t
 known(uint64_t n)
 {
-	return n ? integer(n) : json_null();
+	return n ? n : KEY_UNKNOWN;
 }
 
-/*
- * Makes JSON of a sentence, without a UTF-8 character that was cut at its end.
- */
-static json_t *
-text(const char *of)
+/* Returns NULL, unknown, for a text that is empty. */
+static const char *
+said(const char *text)
 {
-	size_t bytes = strlen(of);
-	json_t *json = NULL;
-
-	while (bytes && !(json = json_stringn(of, bytes)))
-		bytes--;
-	return json ? json : json_null();
+	return text && *text ? text : NULL;
 }
 
 static json_t *
@@ -366,38 +355,38 @@ rate_json(uint64_t rate)
 {
 	if (rate == SEND_RATE_DATA)
 		return json_string("data");
-	return rate ? integer(rate) : json_string("free");
+	return rate ? json_integer((json_int_t)rate) : json_string("free");
 }
 
-static json_t *
+static double
 seconds(double bytes, double bits_per_s)
 {
 	if (bits_per_s < 1)
-		return json_null();
-	return json_real(bytes > 0 ? bytes * 8 / bits_per_s : 0);
+		return NAN;
+	return bytes > 0 ? bytes * 8 / bits_per_s : 0;
 }
 
 /* Returns seconds: how long it takes to record what is not sent yet. */
-static json_t *
-behind_json(const struct transfers *all, const struct transfer *t)
+static double
+behind_s(const struct transfers *all, const struct transfer *t)
 {
 	const struct source_facts *f = &t->facts.source;
 	const struct session *s = transfer_session(all, t->o.name);
 	uint64_t given = f->bytes_memory + f->bytes_disk + f->passed;
 
 	if (t->step != TRANSFER_RUNNING || !f->live || !s)
-		return json_null();
+		return NAN;
 	return seconds((double)f->total - (double)given, s->rate);
 }
 
-/* Returns seconds until the end; null while the recording grows. */
-static json_t *
-left_json(const struct transfer *t)
+/* Returns seconds until the end; unknown while the recording grows. */
+static double
+left_s(const struct transfer *t)
 {
 	const struct sender_facts *f = &t->facts;
 
 	if (t->step != TRANSFER_RUNNING || f->source.live || !f->total)
-		return json_null();
+		return NAN;
 	return seconds((double)f->total - (double)f->bytes - (double)f->there,
 		       f->rate);
 }
@@ -416,61 +405,49 @@ why_of(const struct transfer *t)
 	return f->why[0] ? f->why : f->send.why;
 }
 
-/* Shows the plugin's counters. */
-static json_t *
-way_json(const struct sender_facts *f)
-{
-	const struct send_facts *s = &f->send;
-
-	return json_pack("{s:i, s:i, s:o, s:o, s:o}", "connections",
-			 (int)s->connections, "reconnects", (int)s->reconnects,
-			 "burst", known(f->burst ? f->burst : s->burst), "peer",
-			 text(s->peer), "way", text(s->way ? s->way : ""));
-}
-
-static json_t *
-counts_json(const struct transfers *all, const struct transfer *t)
-{
-	const struct sender_facts *f = &t->facts;
-
-	return json_pack(
-	    "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:o,"
-	    " s:o, s:o}",
-	    "bytes", integer(f->bytes), "there", integer(f->there), "total",
-	    known(f->total), "packets", integer(f->packets), "missing",
-	    integer(f->missing), "unreadable", integer(f->unreadable),
-	    "dropped", integer(f->dropped), "lost", integer(f->send.lost),
-	    "refused", integer(f->send.refused), "from_memory",
-	    integer(f->source.bytes_memory), "from_disk",
-	    integer(f->source.bytes_disk), "rate",
-	    t->step == TRANSFER_RUNNING ? f->rate : 0.0, "asked_rate",
-	    rate_json(t->o.rate), "behind_s", behind_json(all, t), "left_s",
-	    left_json(t));
-}
-
 json_t *
 transfer_json(const struct transfers *all, struct transfer *t)
 {
-	json_t *json, *counts, *way;
+	const struct sender_facts *f = &t->facts;
+	const struct send_facts *plugin = &f->send;
+	struct answer_send send;
 
 	if (t->step == TRANSFER_RUNNING)
 		sender_facts(t->run, &t->facts);
-	json = json_pack("{s:i, s:o, s:s, s:o, s:s, s:o, s:i, s:o, s:o, s:o}",
-			 "id", (int)t->id, "name", text(t->o.name), "kind",
-			 kinds[t->kind], "to", text(t->o.to), "state",
-			 state_of(t), "why", text(why_of(t)), "priority",
-			 t->o.priority, "queued", report_time(t->queued_ns),
-			 "started", report_time(t->started_ns), "ended",
-			 report_time(t->ended_ns));
-	counts = counts_json(all, t);
-	way = way_json(&t->facts);
-	json_object_update(json, counts);
-	json_object_update(json, way);
-	json_decref(counts);
-	json_decref(way);
-	if (t->o.scan)
-		json_object_set_new(json, "scan", integer(t->o.scan));
-	return json;
+	send = (struct answer_send){
+		.id = t->id,
+		.name = said(t->o.name),
+		.kind = kinds[t->kind],
+		.to = said(t->o.to),
+		.state = state_of(t),
+		.why = said(why_of(t)),
+		.priority = t->o.priority,
+		.queued = t->queued_ns,
+		.started = t->started_ns,
+		.ended = t->ended_ns,
+		.bytes = f->bytes,
+		.there = f->there,
+		.total = known(f->total),
+		.packets = f->packets,
+		.missing = f->missing,
+		.unreadable = f->unreadable,
+		.dropped = f->dropped,
+		.lost = plugin->lost,
+		.refused = plugin->refused,
+		.from_memory = f->source.bytes_memory,
+		.from_disk = f->source.bytes_disk,
+		.rate = t->step == TRANSFER_RUNNING ? f->rate : 0,
+		.asked_rate = rate_json(t->o.rate),
+		.behind_s = behind_s(all, t),
+		.left_s = left_s(t),
+		.connections = plugin->connections,
+		.reconnects = plugin->reconnects,
+		.burst = known(f->burst ? f->burst : plugin->burst),
+		.peer = said(plugin->peer),
+		.way = said(plugin->way),
+		.scan = known(t->o.scan),
+	};
+	return keys_json(send_keys, &send, ANSWER);
 }
 
 json_t *
