@@ -67,8 +67,9 @@ typedef json_t *key_type_JSON;
 /* Keys with these bits are columns of a table, and of a longer one. */
 #define KEY_COLUMN	(1u << 30)
 #define KEY_COLUMN_MORE (1u << 29)
-/* A column of KEY_JSON that ends at the right, as numbers do. */
-#define KEY_RIGHT (1u << 28)
+/* A column of words made of a number begins at the left, one of JSON that is
+ * a number ends at the right. */
+#define KEY_OTHER_SIDE (1u << 28)
 
 struct key {
 	const char *name; /* NULL: end of a table */

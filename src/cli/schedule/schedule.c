@@ -22,6 +22,7 @@
 #include "cli/show/cli.h"
 #include "cli/show/field.h"
 #include "cli/show/site.h"
+#include "control/answer.h"
 
 /*
  * Bytes of a file.  As JSON on one line it may grow by half; see CONTROL_LINE.
@@ -135,8 +136,11 @@ refused_fail(const json_t *scans)
 	unsigned refused = 0;
 	size_t i;
 
-	json_array_foreach(scans, i, scan)
-		refused += !strcmp(field_text(scan, "verdict"), "refused");
+	json_array_foreach(scans, i, scan) {
+		const char *verdict = answer_scan(scan).verdict;
+
+		refused += verdict && !strcmp(verdict, "refused");
+	}
 	if (!refused)
 		return CLI_DONE;
 	fflush(stdout);
@@ -231,13 +235,12 @@ schedule_add(const struct cli *cli, const struct schedule_options *args,
 static void
 removed_print(const char *which, const json_t *scans)
 {
-	const json_t *one = json_array_get(scans, 0);
+	struct answer_scan one = answer_scan(json_array_get(scans, 0));
 	char time[UNITS_TEXT];
 
 	if (json_array_size(scans) == 1)
-		printf("%s, %s: taken out of the schedule\n",
-		       field_text(one, "name"),
-		       units_show_time(time, field_time(one, "start")));
+		printf("%s, %s: taken out of the schedule\n", one.name,
+		       units_show_time(time, one.start));
 	else
 		printf("%s: %zu scans taken out of the schedule\n", which,
 		       json_array_size(scans));

@@ -80,22 +80,11 @@ bytes_show(char text[TABLE_CELL], const struct answer_send *s)
 
 /* ---- a table --------------------------------------------------------- */
 
-/* Reads a transfer; its texts are those of the object. */
-static struct answer_send
-send_read(const json_t *send)
-{
-	struct answer_send s;
-
-	keys_read(send_keys, &s, send, ANSWER);
-	keys_drop(send_keys, &s, ANSWER);
-	return s;
-}
-
 static const char *
 cell(char text[TABLE_CELL], const struct key *key, const json_t *send)
 {
 	const json_t *value = json_object_get(send, key->name);
-	struct answer_send s = send_read(send);
+	struct answer_send s = answer_send(send);
 
 	if (KEY_IS(key, struct answer_send, bytes))
 		return bytes_show(text, &s);
@@ -207,7 +196,7 @@ void
 sends_line(const json_t *send, char *line, size_t bytes)
 {
 	char text[CELL], name[CELL], drawing[BAR_MOST + 1] = "";
-	struct answer_send s = send_read(send);
+	struct answer_send s = answer_send(send);
 	double share = share_of(&s);
 	size_t used;
 
@@ -227,7 +216,7 @@ sends_line(const json_t *send, char *line, size_t bytes)
 static bool
 sends_ended(const json_t *send)
 {
-	struct answer_send s = send_read(send);
+	struct answer_send s = answer_send(send);
 
 	return has_state(&s, "done") || has_state(&s, "stopped") ||
 	       has_state(&s, "failed");
@@ -236,7 +225,7 @@ sends_ended(const json_t *send)
 void
 sends_tell(const json_t *send)
 {
-	struct answer_send s = send_read(send);
+	struct answer_send s = answer_send(send);
 	uint64_t sent = key_or_0(s.bytes), missing = key_or_0(s.missing);
 	int64_t took = s.ended - s.started;
 	char name[CELL], to[CELL], bytes[UNITS_TEXT], span[UNITS_TEXT];
@@ -293,7 +282,7 @@ not_sent(const struct answer_send *s, char text[CELL])
 int
 sends_check(const json_t *send, struct fault *fault)
 {
-	struct answer_send s = send_read(send);
+	struct answer_send s = answer_send(send);
 	char name[CELL], to[CELL], why[CELL], lost[CELL], state[CELL];
 	bool done = has_state(&s, "done");
 

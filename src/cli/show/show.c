@@ -10,6 +10,7 @@
  */
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include "cli/show/losses.h"
 #include "cli/show/show.h"
 #include "cli/show/table.h"
+#include "control/answer.h"
 #include "store/disk/disk_keys.h"
 #include "store/recording/recording_info.h"
 
@@ -40,17 +42,16 @@ show_disks(const json_t *disks, unsigned indent, bool all)
 void
 show_space(const json_t *space)
 {
+	struct answer_space s = answer_space(space);
 	char left[UNITS_TEXT], span[UNITS_TEXT], rate[UNITS_TEXT];
 
 	if (!json_is_object(space))
 		return;
-	printf("%s free", units_show_bytes(left, field_number(space, "free")));
-	if (field_known(space, "full_s"))
-		printf(
-		    ", full in %s at %s",
-		    units_show_span(span, (int64_t)field_real(space, "full_s") *
-					      1000000000),
-		    units_show_rate(rate, field_real(space, "rate") * 8));
+	printf("%s free", units_show_bytes(left, key_or_0(s.free)));
+	if (!isnan(s.full_s))
+		printf(", full in %s at %s",
+		       units_show_span(span, (int64_t)s.full_s * 1000000000),
+		       units_show_rate(rate, s.rate * 8));
 	putchar('\n');
 }
 

@@ -256,9 +256,10 @@ is_column(const struct table_keys *t, const struct key *key,
 static bool
 is_right(const struct key *key)
 {
-	return key->groups & KEY_RIGHT ||
-	       (key->kind != KEY_TEXT && key->kind != KEY_TIME &&
-		key->kind != KEY_BOOL && key->kind != KEY_JSON);
+	bool right = key->kind != KEY_TEXT && key->kind != KEY_TIME &&
+		     key->kind != KEY_BOOL && key->kind != KEY_JSON;
+
+	return key->groups & KEY_OTHER_SIDE ? !right : right;
 }
 
 void

@@ -124,12 +124,8 @@
  *          -> {removed:[SCAN...]}
  * schedule-check  {[file, text]}  all scans ahead; with a text, as they would
  *          be with that file
- *          -> {scans:[SCAN and CHECK...], volume (of scans that fit), unknown
- *              (scans of unknown volume), refused,
- *              full_at: TIME or null (when the disks would be full if those
- *              were recorded, too, that find no room),
- *              memory:{bytes, peak, peak_at}, rate:{speed (bits/s, or null),
- *              peak, peak_at}, disks:SPACE}
+ *          -> {scans:[SCAN and CHECK...]} and SCHEDULE_SUM_KEYS
+ *             (control/answer.h)
  *
  * probe    {stream, [for:"3s"]}  looks at a stream without recording it
  *          -> PROBE; for a stream that is being recorded
@@ -143,23 +139,15 @@
  *           recording: null, seconds, subs, overruns, sources:[{address,
  *           device, sender, datagrams, overruns}...]}
  * DISK     the keys of DISK_KEYS (store/disk/disk_keys.h); null if not known
- * SPACE    {disks (that work), total, free, written, rate (bytes/s, last
- *           minute), full_s or null}; all disks together, a file system that
- *           several share counted once
+ * SPACE    all disks together: SPACE_KEYS (control/answer.h)
  * INFO     the keys of INFO_KEYS (store/recording/recording_info.h).  `state`
  *          of one that runs is "armed|recording|stopping"; a recording that was
  *          stopped while armed is "cancelled", and left nothing
  *
  * SEND     a transfer: the keys of SEND_KEYS (control/answer.h)
  *
- * SCAN     a scan of the schedule, as scan_json() makes it
- *          (daemon/schedule/scan.h)
- * CHECK    {volume (bytes from now on, or null), memory (bytes), free_after
- *          (bytes on the disks at its end, or null), fits:bool,
- *          conflicts:[{name, why:"memory|speed|space"}...] (the first eight
- *          scans that have what this one lacks),
- *          verdict:"ok|refused|unknown|over", reason: text or null}; unknown:
- *          the stream has no `rate`
+ * SCAN     a scan of the schedule: SCAN_KEYS (control/answer.h) of ANSWER
+ * CHECK    the others of these, of ANSWER_CHECK
  *
  * ROW      a recording, as entry_row() makes it (store/list/entry.h)
  */

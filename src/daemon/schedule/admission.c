@@ -10,7 +10,7 @@
  * if that time is over, as if they arrived from now on.
  *
  * Shows the forecast of each scan, and of all together, as JSON with the keys
- * of verbs.h.
+ * of control/answer.h.
  */
 #include "daemon/schedule/admission.h"
 
@@ -369,23 +369,18 @@ conflicts_json(const struct admission *a, const struct forecast_scan *f)
 	return list;
 }
 
-static json_t *
-bytes(bool known, uint64_t n)
+static void
+check_set(struct answer_scan *c, const struct admission *a,
+	  const struct forecast_scan *f)
 {
-	return known ? json_integer((json_int_t)n) : json_null();
-}
-
-static json_t *
-check_json(const struct admission *a, const struct forecast_scan *f)
-{
-	return json_pack(
-	    "{s:o, s:I, s:o, s:b, s:o, s:s, s:s?}", "volume",
-	    bytes(f->measured, f->volume), "memory", (json_int_t)f->memory,
-	    "free_after",
-	    bytes(a->args.space != FORECAST_ANY_SPACE, f->free_after), "fits",
-	    f->verdict != FORECAST_REFUSED, "conflicts", conflicts_json(a, f),
-	    "verdict", verdict_word[f->verdict], "reason",
-	    f->why[0] ? f->why : NULL);
+	c->volume = f->measured ? f->volume : KEY_UNKNOWN;
+	c->memory = f->memory;
+	c->free_after =
+	    a->args.space != FORECAST_ANY_SPACE ? f->free_after : KEY_UNKNOWN;
+	c->fits = f->verdict != FORECAST_REFUSED;
+	c->conflicts = conflicts_json(a, f);
+	c->verdict = verdict_word[f->verdict];
+	c->reason = f->why[0] ? f->why : NULL;
 }
 
 static bool
@@ -423,55 +418,47 @@ barred(struct schedule_host *h, const struct scan *s, int64_t utc,
 			       : "the same scan is there already";
 }
 
-/*
- * Makes JSON of a sentence that may end within a UTF-8 character, since a
- * stream's name was cut in it.
- */
-static json_t *
-text_json(const char *text)
-{
-	json_t *json = json_string(text);
-
-	return json ? json : json_string("there is no such stream");
-}
-
-/* Shows a scan that the forecast left out. */
-static json_t *
-check_none(struct schedule_host *h, const struct scan *s, int64_t utc)
-{
-	char text[FORECAST_WHY];
-
-	return json_pack("{s:n, s:n, s:n, s:b, s:[], s:s, s:o?}", "volume",
-			 "memory", "free_after", "fits", false, "conflicts",
-			 "verdict", is_over(s, utc) ? "over" : "refused",
-			 "reason", text_json(barred(h, s, utc, text)));
-}
-
 json_t *
 admission_json(const struct admission *a, struct schedule_host *h,
 	       const struct scan *s, int64_t utc)
 {
 	const struct forecast_scan *f = admission_of(a, s);
-	json_t *check = f ? check_json(a, f) : check_none(h, s, utc);
-	json_t *json = scan_json(s, utc);
+	char text[FORECAST_WHY];
+	struct answer_scan c;
 
-	json_object_update(json, check);
-	json_decref(check);
-	return json;
+	scan_answer(&c, s, utc);
+	if (f) {
+		check_set(&c, a, f);
+	} else {
+		c.volume = c.memory = c.free_after = KEY_UNKNOWN;
+		c.conflicts = json_array();
+		c.verdict = is_over(s, utc) ? "over" : "refused";
+		c.reason = barred(h, s, utc, text);
+	}
+	return keys_json(scan_keys, &c, ANSWER | ANSWER_CHECK);
 }
 
 json_t *
 admission_sum(const struct admission *a, const struct schedule_host *h)
 {
 	const struct forecast_sum *s = &a->sum;
+	const struct answer_schedule_sum sum = {
+		.volume = s->volume,
+		.unknown = s->unknown,
+		.refused = s->refused,
+		.full_at = s->full_at,
+		.memory = json_pack("{s:I, s:I, s:o}", "bytes",
+				    (json_int_t)a->args.memory, "peak",
+				    (json_int_t)s->memory, "peak_at",
+				    report_time(s->memory_at)),
+		.rate = json_pack("{s:o, s:I, s:o}", "speed",
+				  a->args.speed
+				      ? json_integer((json_int_t)a->args.speed)
+				      : json_null(),
+				  "peak", (json_int_t)s->rate, "peak_at",
+				  report_time(s->rate_at)),
+		.disks = report_space(&h->r->disks),
+	};
 
-	return json_pack(
-	    "{s:I, s:i, s:i, s:o, s:{s:I, s:I, s:o}, s:{s:o, s:I, s:o}, s:o}",
-	    "volume", (json_int_t)s->volume, "unknown", (int)s->unknown,
-	    "refused", (int)s->refused, "full_at", report_time(s->full_at),
-	    "memory", "bytes", (json_int_t)a->args.memory, "peak",
-	    (json_int_t)s->memory, "peak_at", report_time(s->memory_at), "rate",
-	    "speed", bytes(a->args.speed, a->args.speed), "peak",
-	    (json_int_t)s->rate, "peak_at", report_time(s->rate_at), "disks",
-	    report_space(&h->r->disks));
+	return keys_json(schedule_sum_keys, &sum, ANSWER);
 }

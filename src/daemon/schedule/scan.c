@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "store/disk/layout.h"
 
@@ -186,38 +187,14 @@ scan_name_mend(char good[SCAN_NAME], const char *name)
 	return strcmp(good, name) != 0;
 }
 
-/* Returns the seconds until its start or stop; null if nothing is to come. */
-static json_t *
-next_json(const struct scan *s, int64_t utc)
+/* Returns the seconds until its start or stop; NAN if nothing is to come. */
+static double
+next_s(const struct scan *s, int64_t utc)
 {
 	int64_t at = s->state == SCAN_RUNNING ? s->stop : s->start;
 
-	if (!scan_is_ahead(s) || at == INT64_MAX)
-		return json_null();
-	return json_real((double)(at - utc) / 1e9);
-}
-
-static json_t *
-time_json(int64_t ns)
-{
-	char text[UNITS_TEXT];
-
-	return ns == INT64_MAX ? json_null()
-			       : json_string(units_show_time_ns(text, ns));
-}
-
-/*
- * Makes JSON of a sentence, without a UTF-8 character that was cut at its end.
- */
-static json_t *
-text_json(const char *text)
-{
-	size_t bytes = strlen(text);
-	json_t *json = json_stringn(text, bytes);
-
-	while (!json && bytes)
-		json = json_stringn(text, --bytes);
-	return json;
+	return scan_is_ahead(s) && at != INT64_MAX ? (double)(at - utc) / 1e9
+						   : NAN;
 }
 
 static json_t *
@@ -230,25 +207,41 @@ streams_json(const struct scan *s)
 	return list;
 }
 
+void
+scan_answer(struct answer_scan *a, const struct scan *s, int64_t utc)
+{
+	bool open = s->stop == INT64_MAX;
+
+	*a = (struct answer_scan){
+		.id = s->id,
+		.name = s->name,
+		.action = scan_kinds[s->action].word,
+		.streams = streams_json(s),
+		.start = s->start,
+		.stop = open ? 0 : s->stop,
+		.data = s->data,
+		.duration_s = open ? NAN : (double)(s->stop - s->start) / 1e9,
+		.backlog_s = (double)s->backlog / 1e9,
+		.arm_s = (double)s->arm / 1e9,
+		.priority = s->priority,
+		.state = states[s->state],
+		.why = s->why,
+		.recording = s->recording[0] ? s->recording : NULL,
+		.file = s->file,
+		.line = s->line,
+		.to = s->to,
+		.send = s->send,
+		.next_s = next_s(s, utc),
+	};
+}
+
 json_t *
 scan_json(const struct scan *s, int64_t utc)
 {
-	json_t *span = s->stop == INT64_MAX
-			   ? json_null()
-			   : json_real((double)(s->stop - s->start) / 1e9);
+	struct answer_scan a;
 
-	return json_pack(
-	    "{s:i, s:s, s:s, s:o, s:o, s:o, s:b, s:o, s:f, s:f, s:i, s:s, s:o,"
-	    " s:s?, s:s?, s:i, s:s?, s:s?, s:o}",
-	    "id", (int)s->id, "name", s->name, "action",
-	    scan_kinds[s->action].word, "streams", streams_json(s), "start",
-	    time_json(s->start), "stop", time_json(s->stop), "data", s->data,
-	    "duration_s", span, "backlog_s", (double)s->backlog / 1e9, "arm_s",
-	    (double)s->arm / 1e9, "priority", s->priority, "state",
-	    states[s->state], "why", text_json(s->why), "recording",
-	    s->recording[0] ? s->recording : NULL, "file", s->file, "line",
-	    (int)s->line, "to", s->to, "send", s->send, "next_s",
-	    next_json(s, utc));
+	scan_answer(&a, s, utc);
+	return keys_json(scan_keys, &a, ANSWER);
 }
 
 /* ---- reading --------------------------------------------------------- */

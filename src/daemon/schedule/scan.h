@@ -8,6 +8,7 @@
 
 #include "base/conf.h"
 #include "base/fault.h"
+#include "control/answer.h"
 
 /*
  * A scan is one entry of the schedule: what is done with which streams, from
@@ -150,7 +151,12 @@ extern const struct scan_kind scan_kinds[SCAN_ACTIONS];
  */
 bool scan_name_mend(char good[SCAN_NAME], const char *name);
 
-/* Returns SCAN of verbs.h; `utc` is the present, for times to go. */
+/*
+ * Sets the keys of a scan as clients see it, but for those of ANSWER_CHECK; `utc`
+ * is the present, for times to go.
+ */
+void scan_answer(struct answer_scan *a, const struct scan *s, int64_t utc);
+/* Returns that as JSON: SCAN of verbs.h. */
 json_t *scan_json(const struct scan *s, int64_t utc);
 
 /*

@@ -35,6 +35,7 @@
 #include "base/log.h"
 #include "base/shape.h"
 #include "base/units.h"
+#include "control/answer.h"
 #include "store/disk/disk_keys.h"
 #include "store/record/meta.h"
 #include "store/recording/loss.h"
@@ -110,13 +111,16 @@ json_t *
 report_space(const struct disk_set *set)
 {
 	struct disk_set_space s;
+	struct answer_space space;
 
 	disk_set_space(set, &s);
-	return json_pack(
-	    "{s:i, s:I, s:I, s:I, s:f, s:o}", "disks", (int)s.disks, "total",
-	    (json_int_t)s.total, "free", (json_int_t)s.free, "written",
-	    (json_int_t)s.written, "rate", s.rate, "full_s",
-	    isnan(s.forecast) ? json_null() : json_real(s.forecast));
+	space = (struct answer_space){ .disks = s.disks,
+				       .total = s.total,
+				       .free = s.free,
+				       .written = s.written,
+				       .rate = s.rate,
+				       .full_s = s.forecast };
+	return keys_json(space_keys, &space, ANSWER);
 }
 
 /* Returns how many packets of a run were lost, by the numbers in its blocks;
