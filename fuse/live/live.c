@@ -3,7 +3,7 @@
  * Shows recordings that grow beyond their indexes.  Blocks in the daemon's
  * memory behind the visible end are remembered in the recording
  * (store/recording/recording.h).  Blocks below the daemon's floor that no index
- * has were lost.
+ * has were lost, once all disks are known that the daemon had then.
  *
  *   indexes    |########|##.#|
  *   memory              .    |  ###.####|
@@ -74,6 +74,12 @@ struct live_name {
 	char name[256];
 	uint64_t id;	/* in the page; valid for the present connection */
 	uint64_t floor; /* all blocks below are durable or lost */
+	/*
+	 * The floor of an earlier answer, which came at `earlier_ns` (steady),
+	 * and the part of it that may be settled: see settle_by().
+	 */
+	uint64_t earlier, settled;
+	int64_t earlier_ns;
 	uint64_t begun; /* the recording had blocks below at the first answer */
 	bool known;	/* the daemon has it, and `id` is valid */
 	bool answered;	/* the daemon has answered, whatever it said */
@@ -589,9 +595,28 @@ follow(struct live *l, const char *name)
  */
 struct glimpse {
 	struct live_memory *memory; /* NULL: no shared memory */
-	uint64_t id, floor;
+	uint64_t id, settled;
 	bool known;
 };
+
+/*
+ * Settles what the daemon said before `disks_ns`, when all its disks were
+ * known.  A block below a newer floor may be on a disk that was added since.
+ * Answers may come more often than disks are looked for, so an earlier one is
+ * kept until then.  Called with the lock.
+ */
+static void
+settle_by(struct live_name *n, int64_t disks_ns)
+{
+	if (n->asked_ns <= disks_ns)
+		n->settled = n->floor;
+	else if (n->earlier_ns <= disks_ns)
+		n->settled = n->earlier;
+	else
+		return;
+	n->earlier = n->floor;
+	n->earlier_ns = n->asked_ns;
+}
 
 /* Called with the lock. */
 static struct glimpse
@@ -603,7 +628,7 @@ glimpse_of(struct live *l, const struct live_name *n)
 		return g;
 	g.memory = live_memory_get(l->memory);
 	g.id = n->id;
-	g.floor = n->floor;
+	g.settled = n->settled;
 	g.known = true;
 	return g;
 }
@@ -614,7 +639,7 @@ glimpse_of(struct live *l, const struct live_name *n)
  * size of a mount has them, too.
  */
 static struct glimpse
-glimpse(struct live *l, const char *name)
+glimpse(struct live *l, const char *name, int64_t disks_ns)
 {
 	int64_t until = clock_steady() + MOMENT;
 	const struct timespec at = { .tv_sec = until / NS_SECOND,
@@ -632,6 +657,8 @@ glimpse(struct live *l, const char *name)
 	}
 	if (n)
 		n->waited = true;
+	if (n && n->known)
+		settle_by(n, disks_ns);
 	g = glimpse_of(l, n);
 	pthread_mutex_unlock(&l->lock);
 	return g;
@@ -703,11 +730,11 @@ static void
 settle(struct recording *rec, const struct glimpse *g)
 {
 	if (g->known && !recording_hangs(rec))
-		recording_settle(rec, g->floor);
+		recording_settle(rec, g->settled);
 }
 
 static int
-look(void *arg, struct recording *rec)
+look(void *arg, struct recording *rec, int64_t disks_ns)
 {
 	const struct recording_facts *f = recording_facts(rec);
 	struct batch b = { .rec = rec };
@@ -715,7 +742,7 @@ look(void *arg, struct recording *rec)
 
 	if (f->state != RECORDING_LIVE || strcmp(f->made_by, "spate") != 0)
 		return 0;
-	g = glimpse(arg, f->name);
+	g = glimpse(arg, f->name, disks_ns);
 	if (g.memory)
 		see(&g, &b);
 	settle(rec, &g);

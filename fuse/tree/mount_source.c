@@ -196,19 +196,20 @@ source_find(struct mount_source *s, const struct mount_options *o,
 	return err ? err : socket_find(s, o, &said, fault);
 }
 
-/* Asks the daemon about its disks; NULL: it does not answer. */
-static json_t *
-ask_daemon(const char *socket)
+/* Asks the daemon about its disks.  Returns false if it is there and does not
+ * answer; without a daemon *answer stays NULL. */
+static bool
+ask_daemon(const char *socket, json_t **answer)
 {
 	struct control *control;
-	json_t *answer = NULL;
 	struct fault fault;
+	int err = control_open_within(&control, socket, ANSWER_MS, &fault);
 
-	if (control_open_within(&control, socket, ANSWER_MS, &fault))
-		return NULL;
-	control_ask(control, "disks", NULL, &answer, &fault);
-	control_close(control);
-	return answer;
+	if (!err) {
+		err = control_ask(control, "disks", NULL, answer, &fault);
+		control_close(control);
+	}
+	return err != -ETIMEDOUT && err != -ECONNRESET && err != -EPIPE;
 }
 
 /* Returns how many paths of disks an answer has; they belong to it. */
@@ -245,26 +246,28 @@ add_disks(struct disks *disks, struct disks *more)
 	*more = (struct disks){ .n = 0 };
 }
 
-void
+bool
 source_look(const struct mount_source *s, struct disks *now)
 {
 	struct disks more = { .n = 0 };
 	const char *path[DISKS_MOST];
 	struct fault fault;
-	json_t *answer;
+	json_t *answer = NULL;
+	bool all;
 	unsigned n;
 
 	*now = (struct disks){ .n = 0 };
 	if (s->list) {
 		disks_listed(s->list, now, &fault);
-		return;
+		return true;
 	}
 	disks_configured(s->conf, now, &fault);
-	answer = ask_daemon(s->socket);
+	all = ask_daemon(s->socket, &answer);
 	n = paths_of(answer, path);
 	if (n && !disks_matched(path, n, &more, &fault))
 		add_disks(now, &more);
 	json_decref(answer);
+	return all;
 }
 
 struct mount_source *

@@ -43,10 +43,11 @@ struct mount_source *source_copy(const struct mount_source *s);
 
 /*
  * Finds the disks that there are now, those of the daemon included; waits for
- * disks, and a second at most for the daemon.  The caller calls disks_clear()
- * in any case.
+ * disks, and a second at most for the daemon.  Returns false if the daemon is
+ * there and does not answer: then it may have more.  The caller calls
+ * disks_clear() in any case.
  */
-void source_look(const struct mount_source *s, struct disks *now);
+bool source_look(const struct mount_source *s, struct disks *now);
 
 void source_clear(struct mount_source *s);
 

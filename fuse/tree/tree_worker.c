@@ -146,16 +146,20 @@ look_for_disks(struct tree *t)
 {
 	int64_t began = clock_steady();
 	struct disks now;
+	bool all;
 
 	if (!t->source || t->full || began - t->looked_ns < PAUSE)
 		return;
 	t->looked_ns = began;
-	source_look(t->source, &now);
+	all = source_look(t->source, &now);
 	for (unsigned i = 0; i < now.n; i++) {
 		if (now.disk[i].fd >= 0 && !is_known(&t->disks, &now.disk[i]))
 			join(t, &now.disk[i]);
 	}
 	disks_clear(&now);
+	if (t->full || all)
+		open_recordings_complete(t->opened,
+					 t->full ? INT64_MAX : began);
 }
 
 /* ---- the thread ------------------------------------------------------ */

@@ -303,21 +303,28 @@ take_joined(struct open_recording *op, unsigned i)
 }
 
 /*
- * Opens the disks that joined since the recording was opened.  Refreshing finds
- * what is on them.  One that does not answer has not joined yet.
+ * Opens the disks that joined since the recording was opened, and those that
+ * were missing.  Refreshing finds what is on them.  One that does not answer
+ * has not joined yet.
  */
 static void
 try_joined(struct open_recording *op)
 {
+	int64_t complete_ns;
 	unsigned joined;
 
 	pthread_mutex_lock(&op->set->lock);
 	joined = op->set->joined;
+	complete_ns = op->set->complete_ns;
 	pthread_mutex_unlock(&op->set->lock);
-	for (unsigned i = 0; i < op->disks.n && op->joined < joined; i++) {
-		if (!is_hung(op->set, i) && take_joined(op, i))
+	for (unsigned i = 0; i < op->disks.n; i++) {
+		if (op->disks.disk[i].fd >= 0 || is_hung(op->set, i))
+			continue;
+		if (!is_spare(op, i) || take_joined(op, i))
 			try_disk(op, i);
 	}
+	if (op->joined >= joined)
+		op->disks_ns = complete_ns;
 }
 
 static void
@@ -346,7 +353,7 @@ call_look(struct open_recording *op, struct recording *rec)
 	pthread_mutex_unlock(&op->set->lock);
 	if (!h->look || closed || recording_facts(rec)->state != RECORDING_LIVE)
 		return 0;
-	return h->look(h->arg, rec);
+	return h->look(h->arg, rec, op->disks_ns);
 }
 
 static int
@@ -452,6 +459,38 @@ exchange(struct open_recording *op)
 	pthread_mutex_unlock(&op->lock);
 }
 
+/* True if a block is on no disk that is known. */
+static bool
+lacks_blocks(const struct recording *rec)
+{
+	const struct recording_block *b = rec->block;
+
+	for (size_t i = 0; i < rec->blocks; i++) {
+		if (b[i].record.kind == RECORDING_ABSENT ||
+		    (b[i].record.kind == INDEX_BLOCK && b[i].disk < 0))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * True if the recording ended just now, and what it lacks may be on a disk that
+ * has not joined yet: fill in its place would be wrong.
+ */
+static bool
+is_too_early(struct open_recording *op, int64_t now)
+{
+	if (recording_facts(op->fresh)->state == RECORDING_LIVE)
+		op->ended_ns = 0;
+	else if (!op->ended_ns)
+		op->ended_ns = now;
+	if (recording_facts(op->rec)->state != RECORDING_LIVE || !op->ended_ns)
+		return false;
+	return op->disks_ns < op->ended_ns &&
+	       now - op->ended_ns < op->set->patience &&
+	       lacks_blocks(op->fresh);
+}
+
 static int
 reload(struct open_recording *op)
 {
@@ -459,7 +498,7 @@ reload(struct open_recording *op)
 	int err = reload_from_disks(op);
 	bool removed = err == -EIDRM || err == -ENOENT;
 
-	if (!err) {
+	if (!err && !is_too_early(op, clock_steady())) {
 		exchange(op);
 		recording_hold(op->rec, NULL);
 		cursors_refresh(op);
@@ -803,6 +842,7 @@ open_recordings_make(struct open_recordings **set,
 	s->verify = a->verify;
 	s->once = a->once;
 	s->hooks = a->hooks;
+	s->complete_ns = a->spare ? 0 : INT64_MAX;
 	s->cache = a->cache ? a->cache : CACHE;
 	if (s->cache < POOL_LEAST * POOL_REQUEST)
 		s->cache = POOL_LEAST * POOL_REQUEST;
@@ -847,6 +887,14 @@ open_recordings_join(struct open_recordings *set, const char *path, bool mount)
 	else
 		free(copy);
 	return spare ? 0 : -ENOSPC;
+}
+
+void
+open_recordings_complete(struct open_recordings *set, int64_t at_ns)
+{
+	pthread_mutex_lock(&set->lock);
+	set->complete_ns = at_ns;
+	pthread_mutex_unlock(&set->lock);
 }
 
 /* Waits up to half a second for threads that no disk holds. */
@@ -923,6 +971,7 @@ create(struct open_recordings *set, const char *name)
 	init_cond(&op->done);
 	init_cond(&op->work);
 	op->joined = set->joined;
+	op->disks_ns = set->complete_ns;
 	op->told = calloc(set->disks.n + 1, sizeof *op->told);
 	set->open++;
 	set->refs++;

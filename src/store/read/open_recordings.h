@@ -39,10 +39,13 @@ struct open_recordings_hooks {
 	 * Called before a live recording is refreshed; nobody else uses `rec`
 	 * yet.  The hook may call recording_settle() and recording_remember().
 	 * Two copies of each recording are passed in turns.  Called by the
-	 * recording's own thread; may wait briefly for the daemon.  Returns 0
-	 * or -errno: then what was seen before stays.
+	 * recording's own thread; may wait briefly for the daemon.  `rec` has
+	 * all disks that there were at `disks_ns` (steady ns; INT64_MAX: all
+	 * that there will ever be), so what the daemon said by then to be on
+	 * none of its disks may be settled, and no more.  Returns 0 or -errno:
+	 * then what was seen before stays.
 	 */
-	int (*look)(void *arg, struct recording *rec);
+	int (*look)(void *arg, struct recording *rec, int64_t disks_ns);
 };
 
 struct open_recordings_args {
@@ -76,6 +79,14 @@ void open_recordings_free(struct open_recordings *set); /* NULL is allowed */
  */
 int open_recordings_join(struct open_recordings *set, const char *path,
 			 bool mount);
+
+/*
+ * Says that all disks that there were at this time (steady ns) have joined;
+ * INT64_MAX: no further one will.  A set with spare places that was not told so
+ * since a live recording ended shows nothing in place of blocks that may be on
+ * a disk which is not known yet, for as long as `patience`.
+ */
+void open_recordings_complete(struct open_recordings *set, int64_t at_ns);
 
 /*
  * Finds an open recording, or opens it.  Returns 0; -ETIMEDOUT if a disk does

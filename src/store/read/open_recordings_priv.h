@@ -41,8 +41,9 @@ struct open_recordings {
 	 * paths are empty until a disk joins.
 	 */
 	struct disks disks;
-	unsigned joined; /* disks that joined */
-	unsigned refs;	 /* one per recording, and one of the maker */
+	unsigned joined;     /* disks that joined */
+	int64_t complete_ns; /* see open_recordings_complete() */
+	unsigned refs;	     /* one per recording, and one of the maker */
 	bool closed;
 	struct open_recording *op;
 	unsigned open, idle;
@@ -73,8 +74,11 @@ struct open_recording {
 	 *  the pool's, and only what needs no disk
 	 */
 	struct recording *rec, *fresh;
-	uint64_t turn;	 /* counts refreshes */
-	unsigned joined; /* open_recordings::joined, as of its own disks */
+	uint64_t turn;	  /* counts refreshes */
+	unsigned joined;  /* open_recordings::joined, as of its own disks */
+	int64_t disks_ns; /* open_recordings::complete_ns, likewise */
+	int64_t ended_ns; /* steady ns: it was first seen not to grow any more;
+			     0: it grows */
 
 	/*
 	 * Set once by the job that opens the recording, before others use it.

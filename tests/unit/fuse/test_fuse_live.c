@@ -45,11 +45,14 @@ write_block(uint64_t number)
 	made_write(&m, number % MADE_DISKS, &mb);
 }
 
-/* As opened_set does it. */
+/* All disks of the daemon that there were then are known. */
+static int64_t disks_ns = INT64_MAX;
+
+/* As open_recordings do it. */
 static void
 look(void)
 {
-	ck_assert_int_eq(hooks.look(hooks.arg, rec), 0);
+	ck_assert_int_eq(hooks.look(hooks.arg, rec, disks_ns), 0);
 	ck_assert_int_eq(recording_refresh(rec), 0);
 }
 
@@ -84,6 +87,7 @@ socket_path(void)
 static void
 begin_alone(void)
 {
+	disks_ns = INT64_MAX;
 	made_begin(&m);
 	made_blocks(&m, 2);
 	f = opened(&m, &rec);
@@ -229,6 +233,31 @@ START_TEST(floor_moves)
 	ck_assert_uint_eq(f->absent, 1);
 	slots_are(&m, rec, 2 * MADE_SLOTS, 3 * MADE_SLOTS, 2 * MADE_SLOTS,
 		  false);
+	finish(true);
+}
+END_TEST
+
+/* What may be on a disk that was added is not lost before that is known, be the
+ * daemon asked again and again meanwhile. */
+START_TEST(floor_waits)
+{
+	begin(FAKE_ANSWERS);
+	write_block(3);
+	spated.floor = 4;
+	disks_ns = 1;
+	look();
+	look();
+	ck_assert_uint_eq(f->bytes, 2 * MADE_BLOCK);
+	disks_ns = clock_steady();
+	LOOK_UNTIL(!copies(40) && spated.asked == 2);
+	write_block(5);
+	spated.floor = 6;
+	LOOK_UNTIL(!copies(40) && spated.asked == 3);
+	look();
+	ck_assert_uint_eq(f->bytes, 4 * MADE_BLOCK);
+	disks_ns = INT64_MAX;
+	LOOK_UNTIL(f->bytes > 4 * MADE_BLOCK);
+	ck_assert_uint_eq(f->bytes, 6 * MADE_BLOCK);
 	finish(true);
 }
 END_TEST
@@ -501,6 +530,6 @@ START_TEST(ended)
 END_TEST
 
 SUITE_THREADS("fuse_live", NULL, sees_memory, sees_gaps, of_others, many,
-	      rubbish, floor_moves, first_look, never_durable, missed,
-	      comes_later, killed, hangs_up, knows_not, old, mute,
+	      rubbish, floor_moves, floor_waits, first_look, never_durable,
+	      missed, comes_later, killed, hangs_up, knows_not, old, mute,
 	      another_protocol, unsealed, at_once, ended)

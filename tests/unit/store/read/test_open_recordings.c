@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/clock.h"
 #include "lib/made_open.h"
 
 static struct made m;
@@ -284,9 +285,10 @@ copy(void *arg, const char *name, uint64_t number, uint64_t at, uint64_t bytes,
 }
 
 static int
-look(void *arg, struct recording *rec)
+look(void *arg, struct recording *rec, int64_t disks_ns)
 {
 	(void)arg;
+	(void)disks_ns;
 	return recording_facts(rec)->state == RECORDING_LIVE ? 0 : -EINVAL;
 }
 
@@ -328,12 +330,13 @@ END_TEST
 static struct made_block coming;
 
 static int
-look_ahead(void *arg, struct recording *rec)
+look_ahead(void *arg, struct recording *rec, int64_t disks_ns)
 {
 	const struct index_record r = made_record(&coming.b);
 	int n = recording_remember(rec, &r, 1);
 
 	(void)arg;
+	(void)disks_ns;
 	return n > 0 ? recording_refresh(rec) : n;
 }
 
@@ -427,6 +430,117 @@ START_TEST(test_joins)
 }
 END_TEST
 
+/* Refreshes until so many bytes are there; it is a bug if that never is. */
+static void
+grows_to(struct cursor *rd, uint64_t bytes)
+{
+	for (unsigned tries = 0; cursor_bytes(rd) != bytes; tries++) {
+		ck_assert_uint_lt(tries, 10000);
+		ck_assert_int_eq(open_recording_refresh(op, 0), 0);
+		usleep(1000);
+	}
+}
+
+/* Writes two blocks: the first one onto the last disk. */
+static void
+write_two(void)
+{
+	for (unsigned i = BLOCKS; i < BLOCKS + 2; i++) {
+		made_block(&m, &coming, i, (uint64_t)i * MADE_SLOTS,
+			   MADE_SLOTS);
+		made_write(&m, i == BLOCKS ? MADE_DISKS - 1 : 0, &coming);
+	}
+}
+
+/* A disk that was missing has blocks when it is back.  An open file shows them,
+ * and shows nothing in their place before. */
+START_TEST(test_comes_back)
+{
+	const char *path;
+	char away[512];
+	struct cursor *rd;
+
+	made_begin(&m);
+	path = m.disks.disk[MADE_DISKS - 1].path;
+	snprintf(away, sizeof away, "%s.away", path);
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		made_run(&m, i % MADE_DISKS, 0, MADE_BASE);
+		made_block(&m, &coming, i, (uint64_t)i * MADE_SLOTS,
+			   MADE_SLOTS);
+		made_write(&m, i % (MADE_DISKS - 1), &coming);
+	}
+	ck_assert_int_eq(rename(path, away), 0);
+	set_opens(&m, &set, &op, &(struct open_recordings_args){ 0 });
+	rd = reading(op, &whole);
+	ck_assert_uint_eq(cursor_bytes(rd), BLOCKS * MADE_BLOCK);
+	write_two();
+	ck_assert_int_eq(open_recording_refresh(op, 0), 0);
+	ck_assert_uint_eq(cursor_bytes(rd), BLOCKS * MADE_BLOCK);
+	ck_assert_int_eq(rename(away, path), 0);
+	grows_to(rd, (BLOCKS + 2) * MADE_BLOCK);
+	ck_assert(is_sent(&m, rd, 0, (BLOCKS + 2) * MADE_BLOCK));
+	cursor_close(rd);
+	set_done(&m, set, op);
+}
+END_TEST
+
+/* A recording ends before a disk joins that has some of it: nothing is shown in
+ * place of that; but it is if all disks are there. */
+static void
+ends_before(bool joins)
+{
+	struct open_recording_facts facts;
+	struct open_recordings_args args = { .spare = 1,
+					     .patience = 600 * NS_SECOND };
+	struct disk *last;
+	struct cursor *rd;
+
+	made_begin(&m);
+	made_blocks(&m, BLOCKS);
+	for (unsigned i = 2; i < BLOCKS; i += 3) {
+		char file[64];
+
+		made_block(&m, &coming, i, (uint64_t)i * MADE_SLOTS,
+			   MADE_SLOTS);
+		made_write(&m, 1, &coming);
+		snprintf(file, sizeof file, MADE_NAME ".%08u", i);
+		ck_assert_int_eq(unlink(made_path(&m, 2, file)), 0);
+	}
+	last = &m.disks.disk[MADE_DISKS - 1];
+	m.disks.n--;
+	set_opens(&m, &set, &op, &args);
+	m.disks.n++;
+	rd = reading(op, &whole);
+	ck_assert_uint_eq(cursor_bytes(rd), BLOCKS * MADE_BLOCK);
+	write_two();
+	open_recordings_complete(set, clock_steady());
+	made_end(&m, BLOCKS + 2);
+	for (unsigned i = 0; i < 10; i++) {
+		ck_assert_int_eq(open_recording_refresh(op, 0), 0);
+		ck_assert_uint_eq(cursor_bytes(rd), BLOCKS * MADE_BLOCK);
+		usleep(1000);
+	}
+	if (joins)
+		ck_assert_int_eq(
+		    open_recordings_join(set, last->path, last->mount), 0);
+	open_recordings_complete(set, clock_steady());
+	grows_to(rd, (BLOCKS + 2) * MADE_BLOCK);
+	ck_assert_int_eq(is_sent(&m, rd, BLOCKS * MADE_BLOCK, MADE_BLOCK),
+			 joins);
+	open_recording_facts(op, &facts);
+	ck_assert_int_eq(facts.state, RECORDING_COMPLETE);
+	cursor_close(rd);
+	set_done(&m, set, op);
+}
+
+START_TEST(test_ends_before_join)
+{
+	ends_before(true);
+	ends_before(false);
+}
+END_TEST
+
 SUITE_THREADS("open_recordings", NULL, test_found_again, test_not_there,
 	      test_few_idle, test_made_anew, test_deleted, test_grows,
-	      test_followed, test_from_memory, test_awaited, test_joins)
+	      test_followed, test_from_memory, test_awaited, test_joins,
+	      test_comes_back, test_ends_before_join)
