@@ -11,27 +11,31 @@
 
 #include "base/units.h"
 #include "cli/show/cli.h"
-#include "cli/show/field.h"
 #include "cli/send/sends.h"
 #include "cli/show/site.h"
 #include "cli/show/show.h"
 #include "cli/show/terminal.h"
+#include "control/answer.h"
 
 struct status_args {
 	bool watch;
 };
 
 static void
-print_memory(const json_t *memory)
+print_memory(const struct answer_memory *m)
 {
 	char all[UNITS_TEXT], used[UNITS_TEXT];
 
 	printf("memory %s, %s in use, %s pages, %s\n",
-	       units_show_bytes(all, field_number(memory, "bytes")),
-	       units_show_bytes(used, field_number(memory, "borrowed")),
-	       field_text(memory, "pages"),
-	       json_is_true(json_object_get(memory, "locked")) ? "locked"
-							       : "not locked");
+	       units_show_bytes(all, key_or_0(m->bytes)),
+	       units_show_bytes(used, key_or_0(m->borrowed)),
+	       m->pages ? m->pages : "", m->locked ? "locked" : "not locked");
+}
+
+static const char *
+or_empty(const char *text)
+{
+	return text ? text : "";
 }
 
 /* Prints copies that other spates are sending to this one. */
@@ -44,43 +48,43 @@ print_inbox(const json_t *inbox)
 
 	if (json_array_size(inbox))
 		printf("copies that come in\n");
-	json_array_foreach(inbox, i, copy)
+	json_array_foreach(inbox, i, copy) {
+		struct answer_copy c = answer_copy(copy);
+		const char *why = or_empty(c.why);
+
 		printf("  %" PRIu64 "  %s  from %s  %s of %s  %s  %s%s%s\n",
-		       field_number(copy, "id"), field_text(copy, "name"),
-		       field_text(copy, "from"),
-		       units_show_bytes(bytes, field_number(copy, "bytes")),
-		       units_show_bytes(total, field_number(copy, "total")),
-		       units_show_rate(rate, field_number(copy, "rate")),
-		       field_text(copy, "state"),
-		       *field_text(copy, "why") ? ": " : "",
-		       field_text(copy, "why"));
+		       c.id, or_empty(c.name), or_empty(c.from),
+		       units_show_bytes(bytes, key_or_0(c.bytes)),
+		       units_show_bytes(total, key_or_0(c.total)),
+		       units_show_rate(rate, c.rate), or_empty(c.state),
+		       *why ? ": " : "", why);
+	}
 }
 
 static void
-print(const json_t *status)
+print(const json_t *json)
 {
-	const json_t *running = json_object_get(status, "recordings");
+	struct answer_status s = answer_status(json);
+	struct answer_memory memory = answer_memory(s.memory);
 	char up[UNITS_TEXT];
 
-	printf("spated %s, process %" PRIu64 ", up %s\n",
-	       field_text(status, "version"), field_number(status, "pid"),
-	       units_show_span(up, (int64_t)field_number(status, "uptime_s") *
-				       1000000000));
-	print_memory(json_object_get(status, "memory"));
-	if (json_array_size(running)) {
+	printf("spated %s, process %" PRIu64 ", up %s\n", or_empty(s.version),
+	       s.pid, units_show_span(up, (int64_t)s.uptime_s * 1000000000));
+	print_memory(&memory);
+	if (json_array_size(s.recordings)) {
 		printf("recordings\n");
-		show_running(running, 2);
+		show_running(s.recordings, 2);
 	} else {
 		printf("nothing is being recorded\n");
 	}
-	if (json_array_size(json_object_get(status, "sends"))) {
+	if (json_array_size(s.sends)) {
 		printf("transfers\n");
-		sends_show(json_object_get(status, "sends"), 2);
+		sends_show(s.sends, 2);
 	}
-	print_inbox(json_object_get(status, "inbox"));
+	print_inbox(s.inbox);
 	printf("disks\n");
-	show_disks(json_object_get(status, "disks"), 2, false);
-	show_space(json_object_get(status, "space"));
+	show_disks(s.disks, 2, false);
+	show_space(s.space);
 }
 
 /* Prints the status; with --watch until a signal or the end of the daemon. */

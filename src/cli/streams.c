@@ -6,86 +6,71 @@
 
 #include "base/units.h"
 #include "cli/show/cli.h"
-#include "cli/show/field.h"
 #include "cli/show/site.h"
 #include "cli/show/table.h"
+#include "control/answer.h"
 
-/* Adds a cell with the first address and the number of others. */
-static void
-listen_cell(struct table *t, const json_t *stream)
+/* Writes the first address and the number of others. */
+static const char *
+listen_show(char text[TABLE_CELL], const json_t *list)
 {
-	const json_t *list = json_object_get(stream, "listen");
 	const char *first = json_string_value(json_array_get(list, 0));
+	size_t n = json_array_size(list);
+	int at = snprintf(text, TABLE_CELL, "%.330s", first ? first : "");
 
-	if (json_array_size(list) > 1)
-		table_cell(t, "%s +%zu", first ? first : "",
-			   json_array_size(list) - 1);
-	else
-		table_cell(t, "%s", first ? first : "");
+	if (n > 1)
+		snprintf(text + at, TABLE_CELL - (size_t)at, " +%zu", n - 1);
+	return text;
 }
 
-/*
- * Adds a cell with what the stream consists of: packets of one size, or heaps.
- */
-static void
-packet_cell(struct table *t, const json_t *stream)
+/* Writes what the stream consists of: packets of one size, or heaps. */
+static const char *
+packet_show(char text[TABLE_CELL], const struct answer_stream *s)
 {
-	const char *store = field_text(stream, "store");
-
-	if (strcmp(store, "heap") == 0)
-		table_cell(t, "heaps");
-	else if (strcmp(store, "cube") == 0)
-		table_cell(t, "cube of %" PRIu64,
-			   field_number(stream, "payload"));
+	if (s->store && !strcmp(s->store, "heap"))
+		return "heaps";
+	if (s->store && !strcmp(s->store, "cube"))
+		snprintf(text, TABLE_CELL, "cube of %" PRIu64, s->payload);
 	else
-		table_cell(t, "%" PRIu64 "+%" PRIu64,
-			   field_number(stream, "prefix"),
-			   field_number(stream, "payload"));
+		snprintf(text, TABLE_CELL, "%" PRIu64 "+%" PRIu64, s->prefix,
+			 s->payload);
+	return text;
 }
 
-static void
-row(struct table *t, const json_t *stream)
+static const char *
+cell(char text[TABLE_CELL], const struct key *key, const json_t *stream)
 {
-	char text[UNITS_TEXT];
+	struct answer_stream s = answer_stream(stream);
+	char bytes[UNITS_TEXT];
 
-	table_cell(t, "%s", field_text(stream, "name"));
-	table_cell(t, "%s", field_text(stream, "format"));
-	table_cell(t, "%s", field_text(stream, "receive"));
-	listen_cell(t, stream);
-	packet_cell(t, stream);
-	table_cell(t, "%s", field_text(stream, "sequence"));
-	table_cell(t, "%s",
-		   field_number(stream, "rate")
-		       ? units_show_rate(text, field_real(stream, "rate"))
-		       : "");
-	table_cell(t, "%" PRIu64 " x %s", field_number(stream, "blocks"),
-		   units_show_bytes(text, field_number(stream, "block_bytes")));
-	table_cell(t, "%s", field_text(stream, "recording"));
+	if (KEY_IS(key, struct answer_stream, listen))
+		return listen_show(text, s.listen);
+	if (KEY_IS(key, struct answer_stream, payload))
+		return packet_show(text, &s);
+	if (KEY_IS(key, struct answer_stream, rate))
+		return key_or_0(s.rate) ? units_show_rate(text, (double)s.rate)
+					: "";
+	if (!KEY_IS(key, struct answer_stream, blocks))
+		return NULL;
+	snprintf(text, TABLE_CELL, "%" PRIu64 " x %s", s.blocks,
+		 units_show_bytes(bytes, s.block_bytes));
+	return text;
 }
 
 static void
 print(const struct cli *cli, const json_t *streams)
 {
-	static const struct table_column columns[] = {
-		{ "stream", false },	{ "format", false },
-		{ "from", false },	{ "listen", false },
-		{ "packet", true },	{ "sequence", false },
-		{ "rate", true },	{ "blocks", true },
-		{ "recording", false },
-	};
-	struct table *t = table_open(columns, sizeof columns / sizeof *columns);
+	static const struct table_keys t = { .keys = stream_keys,
+					     .groups = KEY_COLUMN,
+					     .cell = cell };
 	const json_t *stream;
 	size_t i;
 
-	json_array_foreach(streams, i, stream) {
+	if (!cli->json)
+		table_objects(&t, streams, 0);
+	json_array_foreach(streams, i, stream)
 		if (cli->json)
 			cli_print_json(stream);
-		else
-			row(t, stream);
-	}
-	if (!cli->json)
-		table_print(t, 0, stdout);
-	table_close(t);
 }
 
 static int

@@ -17,6 +17,26 @@ const struct key schedule_sum_keys[] = { SCHEDULE_SUM_KEYS(X){ .name = NULL } };
 const struct key space_keys[] = { SPACE_KEYS(X){ .name = NULL } };
 #undef X
 
+#define X(...) KEY_ENTRY(struct answer_stream, __VA_ARGS__)
+const struct key stream_keys[] = { STREAM_KEYS(X){ .name = NULL } };
+#undef X
+
+#define X(...) KEY_ENTRY(struct answer_status, __VA_ARGS__)
+const struct key status_keys[] = { STATUS_KEYS(X){ .name = NULL } };
+#undef X
+
+#define X(...) KEY_ENTRY(struct answer_memory, __VA_ARGS__)
+const struct key memory_keys[] = { MEMORY_KEYS(X){ .name = NULL } };
+#undef X
+
+#define X(...) KEY_ENTRY(struct answer_catalogue, __VA_ARGS__)
+const struct key catalogue_keys[] = { CATALOGUE_KEYS(X){ .name = NULL } };
+#undef X
+
+#define X(...) KEY_ENTRY(struct answer_copy, __VA_ARGS__)
+const struct key copy_keys[] = { COPY_KEYS(X){ .name = NULL } };
+#undef X
+
 /* Reads all keys, and leaves the references of lists to the object. */
 static void
 borrow(const struct key *keys, void *to, const json_t *object)
@@ -27,38 +47,20 @@ borrow(const struct key *keys, void *to, const json_t *object)
 	keys_drop(keys, to, all);
 }
 
-struct answer_send
-answer_send(const json_t *send)
-{
-	struct answer_send s;
+#define READER(what)                                                           \
+	struct answer_##what answer_##what(const json_t *object)               \
+	{                                                                      \
+		struct answer_##what read;                                     \
+                                                                               \
+		borrow(what##_keys, &read, object);                            \
+		return read;                                                   \
+	}
 
-	borrow(send_keys, &s, send);
-	return s;
-}
-
-struct answer_scan
-answer_scan(const json_t *scan)
-{
-	struct answer_scan s;
-
-	borrow(scan_keys, &s, scan);
-	return s;
-}
-
-struct answer_schedule_sum
-answer_schedule_sum(const json_t *sum)
-{
-	struct answer_schedule_sum s;
-
-	borrow(schedule_sum_keys, &s, sum);
-	return s;
-}
-
-struct answer_space
-answer_space(const json_t *space)
-{
-	struct answer_space s;
-
-	borrow(space_keys, &s, space);
-	return s;
-}
+READER(send)
+READER(scan)
+READER(schedule_sum)
+READER(space)
+READER(stream)
+READER(status)
+READER(memory)
+READER(copy)

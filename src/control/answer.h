@@ -118,6 +118,86 @@ enum {
 	X(BYTES_S, rate, ANSWER, "of the last minute")                         \
 	X(SECONDS, full_s, ANSWER, "until they are full at that rate")
 
+/* A stream of the configuration. */
+#define STREAM_KEYS(X)                                                         \
+	X(TEXT, name, ANSWER | KEY_COLUMN, "of the stream", "stream")          \
+	X(TEXT, format, ANSWER | KEY_COLUMN, "format plugin", "format")        \
+	X(TEXT, receive, ANSWER | KEY_COLUMN, "receive plugin", "from")        \
+	X(JSON, listen, ANSWER | KEY_COLUMN, "list of addresses", "listen")    \
+	X(COUNT, prefix, ANSWER, "bytes of a packet that are not stored")      \
+	X(COUNT, payload, ANSWER | KEY_COLUMN,                                 \
+	  "bytes of a packet that are stored", "packet")                       \
+	X(TEXT, sequence, ANSWER | KEY_COLUMN, "where packets are numbered",   \
+	  "sequence")                                                          \
+	X(COUNT, rate, ANSWER | KEY_COLUMN, "bit/s; 0: it is not said",        \
+	  "rate")                                                              \
+	X(BYTES, block_bytes, ANSWER, "of a block")                            \
+	X(COUNT, block_packets, ANSWER, "packets of a block")                  \
+	X(COUNT, blocks, ANSWER | KEY_COLUMN, "of memory, for a recording",    \
+	  "blocks")                                                            \
+	X(BYTES, memory, ANSWER, "of these")                                   \
+	X(TEXT, layout, ANSWER, "how it lies on the disks")                    \
+	X(TEXT, fill, ANSWER, "what stands for lost packets")                  \
+	X(COUNT, subs, ANSWER, "substreams")                                   \
+	X(COUNT, parts, ANSWER, "recordings that it is split into")            \
+	X(TEXT, recording, ANSWER | KEY_COLUMN, "that runs", "recording")      \
+	X(TEXT, armed, ANSWER, "recording that waits for its start")           \
+	X(TEXT, store, ANSWER, "heap or cube: how heaps are stored")
+
+/* The answer to `status`. */
+#define STATUS_KEYS(X)                                                         \
+	X(TEXT, version, ANSWER, "of spated")                                  \
+	X(COUNT, pid, ANSWER, "process")                                       \
+	X(TIME, started, ANSWER, "when it was started")                        \
+	X(SECONDS, uptime_s, ANSWER, "since then")                             \
+	X(JSON, memory, ANSWER, "MEMORY_KEYS")                                 \
+	X(JSON, recordings, ANSWER, "list of those that run: INFO_KEYS")       \
+	X(JSON, sends, ANSWER, "list of those that wait or run: SEND_KEYS")    \
+	X(COUNT, sends_n, ANSWER, "transfers that run")                        \
+	X(JSON, inbox, ANSWER, "list of copies that come in: COPY_KEYS")       \
+	X(JSON, disks, ANSWER, "list: DISK_KEYS")                              \
+	X(COUNT, streams_n, ANSWER, "streams of the configuration")            \
+	X(JSON, space, ANSWER, "SPACE_KEYS")                                   \
+	X(JSON, catalogue, ANSWER, "CATALOGUE_KEYS")
+
+/* The memory for blocks. */
+#define MEMORY_KEYS(X)                                                         \
+	X(BYTES, bytes, ANSWER, "in all")                                      \
+	X(BYTES, borrowed, ANSWER, "in use")                                   \
+	X(TEXT, pages, ANSWER, "hugetlb, transparent or small")                \
+	X(BOOL, locked, ANSWER, "it cannot be swapped out")                    \
+	X(BOOL, shared, ANSWER, "with who reads what is being recorded")
+
+/* What the daemon knows of the recordings on the disks. */
+#define CATALOGUE_KEYS(X)                                                      \
+	X(COUNT, disks, ANSWER, "that it lists")                               \
+	X(COUNT, listed, ANSWER, "disks whose names are known")                \
+	X(COUNT, recordings, ANSWER, "on these")                               \
+	X(COUNT, unread, ANSWER, "recordings that are known by name alone")    \
+	X(COUNT, read, ANSWER, "recordings read since the start")              \
+	X(COUNT, whole, ANSWER, "of these, read with every record")
+
+/* A copy that comes in. */
+#define COPY_KEYS(X)                                                           \
+	X(COUNT, id, ANSWER, "number in this daemon")                          \
+	X(TEXT, name, ANSWER, "of the recording here")                         \
+	X(TEXT, from, ANSWER, "address of the sender")                         \
+	X(TEXT, state, ANSWER,                                                 \
+	  "looking, beginning, copying, waiting, broken, there, closing or "   \
+	  "failed")                                                            \
+	X(TEXT, why, ANSWER, "why it waits or failed")                         \
+	X(TEXT, stream, ANSWER, "that was recorded")                           \
+	X(TEXT, format, ANSWER, "format plugin")                               \
+	X(BYTES, bytes, ANSWER, "durable")                                     \
+	X(BYTES, total, ANSWER, "of the recording, as far as it is known")     \
+	X(BYTES, there, ANSWER, "that were here before")                       \
+	X(COUNT, chunks, ANSWER, "blocks that are durable")                    \
+	X(COUNT, told, ANSWER, "blocks that the sender told of")               \
+	X(COUNT, packets, ANSWER, "that came")                                 \
+	X(BITS_S, rate, ANSWER, "that come in")                                \
+	X(COUNT, connections, ANSWER, "that are open")                         \
+	X(TIME, start, ANSWER, "when it began")
+
 struct answer_send {
 	SEND_KEYS(KEY_MEMBER)
 };
@@ -134,8 +214,29 @@ struct answer_space {
 	SPACE_KEYS(KEY_MEMBER)
 };
 
+struct answer_stream {
+	STREAM_KEYS(KEY_MEMBER)
+};
+
+struct answer_status {
+	STATUS_KEYS(KEY_MEMBER)
+};
+
+struct answer_memory {
+	MEMORY_KEYS(KEY_MEMBER)
+};
+
+struct answer_catalogue {
+	CATALOGUE_KEYS(KEY_MEMBER)
+};
+
+struct answer_copy {
+	COPY_KEYS(KEY_MEMBER)
+};
+
 extern const struct key send_keys[], scan_keys[], schedule_sum_keys[],
-    space_keys[];
+    space_keys[], stream_keys[], status_keys[], memory_keys[], catalogue_keys[],
+    copy_keys[];
 
 /*
  * Read an object.  Texts and lists are those of the object, and not known in one
@@ -145,5 +246,9 @@ struct answer_send answer_send(const json_t *send);
 struct answer_scan answer_scan(const json_t *scan);
 struct answer_schedule_sum answer_schedule_sum(const json_t *sum);
 struct answer_space answer_space(const json_t *space);
+struct answer_stream answer_stream(const json_t *stream);
+struct answer_status answer_status(const json_t *status);
+struct answer_memory answer_memory(const json_t *memory);
+struct answer_copy answer_copy(const json_t *copy);
 
 #endif

@@ -33,6 +33,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "control/answer.h"
 #include "daemon/requests/daemon.h"
 #include "daemon/sessions/live_tap.h"
 #include "daemon/sessions/order.h"
@@ -110,18 +111,20 @@ page_answer(struct daemon *d, struct server_ticket ticket, const char *page,
 	free(text);
 }
 
-/* verbs.c */
 static json_t *
-verb_ls_facts(struct daemon *d)
+catalogue_json(struct daemon *d)
 {
 	struct catalogue_facts f;
+	struct answer_catalogue c;
 
 	catalogue_facts(catalogue_thread_get(d->r.catalogue), &f);
-	return json_pack(
-	    "{s:i, s:i, s:I, s:I, s:I, s:I}", "disks", (int)f.disks, "listed",
-	    (int)f.listed, "recordings", (json_int_t)f.recordings, "unread",
-	    (json_int_t)f.unread, "read", (json_int_t)f.work.entries, "whole",
-	    (json_int_t)f.work.whole);
+	c = (struct answer_catalogue){ .disks = f.disks,
+				       .listed = f.listed,
+				       .recordings = f.recordings,
+				       .unread = f.unread,
+				       .read = f.work.entries,
+				       .whole = f.work.whole };
+	return keys_json(catalogue_keys, &c, ANSWER);
 }
 
 static int
@@ -766,27 +769,28 @@ static int
 do_status(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	  struct fault *fault)
 {
-	json_t *list = json_array();
-	char text[UNITS_TEXT];
+	struct answer_status status = {
+		.version = PACKAGE_VERSION,
+		.pid = (uint64_t)getpid(),
+		.started = d->started_ns,
+		.uptime_s = (double)(clock_steady() - d->started) / 1e9,
+		.memory = report_memory(d->r.arena),
+		.recordings = json_array(),
+		.sends = transfers_json(&d->transfers),
+		.sends_n = transfers_running(&d->transfers),
+		.inbox = inbox_json(d->inbox),
+		.disks = report_disks(&d->r.disks),
+		.streams_n = d->r.setup.streams,
+		.space = report_space(&d->r.disks),
+		.catalogue = catalogue_json(d),
+	};
 
 	(void)request;
 	(void)fault;
 	for (struct session *s = d->r.sessions; s; s = s->next)
-		json_array_append_new(list, report_info(s));
-	server_answer(
-	    d->r.server, ticket,
-	    json_pack("{s:s, s:i, s:s, s:f, s:o, s:o, s:o, s:i, s:o, s:o, s:o,"
-		      " s:i, s:o}",
-		      "version", PACKAGE_VERSION, "pid", (int)getpid(),
-		      "started", units_show_time_ns(text, d->started_ns),
-		      "uptime_s", (double)(clock_steady() - d->started) / 1e9,
-		      "memory", report_memory(d->r.arena), "recordings", list,
-		      "disks", report_disks(&d->r.disks), "streams_n",
-		      (int)d->r.setup.streams, "space",
-		      report_space(&d->r.disks), "catalogue", verb_ls_facts(d),
-		      "sends", transfers_json(&d->transfers), "sends_n",
-		      (int)transfers_running(&d->transfers), "inbox",
-		      inbox_json(d->inbox)));
+		json_array_append_new(status.recordings, report_info(s));
+	server_answer(d->r.server, ticket,
+		      keys_json(status_keys, &status, ANSWER));
 	return 0;
 }
 

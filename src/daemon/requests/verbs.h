@@ -34,27 +34,12 @@
  *          {send: ID, [by:TEXT], [wait:false]}  a transfer, nothing else
  * info     {name}  a recording that runs, or ended since the daemon started
  *          -> {recordings:[INFO...]}; error "not-found" for any other
- * status   {} -> {version, pid, started, uptime_s,
- *            memory:{bytes, borrowed, pages:"hugetlb|transparent|small",
- *                    locked:bool, shared:bool (with live readers)},
- *            recordings:[INFO...]  (those that run),
- *            sends:[SEND...] (those that wait or run), sends_n (that run),
- *            inbox:[{id, name, from, state:"looking|beginning|copying|
- *            waiting|broken|there|closing|failed", why, stream, format,
- *            bytes (durable), total, there (bytes that were here before),
- *            chunks, told, packets, rate, connections, start}...] (copies that
- *            come in),
- *            disks:[DISK...], streams_n, space:SPACE,
- *            catalogue:{disks, listed, recordings, unread, read (since the
- *            start), whole (of these, read with every record)}}
+ * status   {} -> STATUS_KEYS (control/answer.h)
  * reload   {}  reads the configuration again; a fault in it changes nothing
  *          -> {conf, changes:[TEXT...], restart:[TEXT...] (keys that need one)}
  * streams  {[streams:[S or VARY...]]}  all streams; or these, if they could be
  *          recorded together, else an error
- *          -> {streams:[{name, receive, format, listen:[..], prefix,
- *            payload, sequence, rate, block_bytes, block_packets, blocks,
- *            memory, layout, fill, subs, store: "heap", "cube" or null,
- *            recording: NAME or null, armed: NAME or null}...]}
+ *          -> {streams:[STREAM_KEYS (control/answer.h)...]}
  * keep     {name, [value]}  keeps a value for a client as long as spated runs,
  *          at most 16 of 512 KiB; null forgets it -> {name, value or null}
  * disks    {} -> {disks:[DISK...], space:SPACE, patterns:[..], skipped}

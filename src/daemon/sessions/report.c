@@ -690,35 +690,45 @@ json_t *
 report_stream(const struct stream *s)
 {
 	char sequence[SHAPE_SEQUENCE_TEXT];
-	json_t *listen = json_array();
+	struct answer_stream stream = {
+		.name = s->name,
+		.format = s->o.format,
+		.receive = s->o.receive,
+		.listen = json_array(),
+		.prefix = s->shape.prefix,
+		.payload = s->shape.payload,
+		.sequence = shape_sequence_show(&s->shape, sequence),
+		.rate = s->o.rate,
+		.block_bytes = s->geometry.block_bytes,
+		.block_packets = s->geometry.slots,
+		.blocks = s->blocks,
+		.memory = stream_memory(s),
+		.layout = s->o.layout,
+		.fill = s->o.fill,
+		.subs = s->plan.subs,
+		.parts = s->keys,
+		.recording = recording_input_recording(s),
+		.armed = recording_input_armed(s),
+		.store = store_name(&s->shape),
+	};
 
 	for (unsigned i = 0; i < s->listen.n; i++)
-		json_array_append_new(listen, json_string(s->listen.text[i]));
-	return json_pack(
-	    "{s:s, s:s, s:s, s:o, s:i, s:i, s:s, s:I, s:I, s:i, s:i, s:I, "
-	    "s:s, s:s, s:i, s:i, s:s?, s:s?, s:s?}",
-	    "name", s->name, "receive", s->o.receive, "format", s->o.format,
-	    "listen", listen, "prefix", (int)s->shape.prefix, "payload",
-	    (int)s->shape.payload, "sequence",
-	    shape_sequence_show(&s->shape, sequence), "rate",
-	    (json_int_t)s->o.rate, "block_bytes",
-	    (json_int_t)s->geometry.block_bytes, "block_packets",
-	    (int)s->geometry.slots, "blocks", (int)s->blocks, "memory",
-	    (json_int_t)stream_memory(s), "layout", s->o.layout, "fill",
-	    s->o.fill, "subs", (int)s->plan.subs, "parts", (int)s->keys,
-	    "recording", recording_input_recording(s), "armed",
-	    recording_input_armed(s), "store", store_name(&s->shape));
+		json_array_append_new(stream.listen,
+				      json_string(s->listen.text[i]));
+	return keys_json(stream_keys, &stream, ANSWER);
 }
 
 json_t *
 report_memory(struct arena *arena)
 {
 	struct arena_facts f = arena_facts(arena);
+	const struct answer_memory memory = { .bytes = f.bytes,
+					      .borrowed = f.borrowed,
+					      .pages = f.pages,
+					      .locked = f.locked,
+					      .shared = f.shared };
 
-	return json_pack("{s:I, s:I, s:s, s:b, s:b}", "bytes",
-			 (json_int_t)f.bytes, "borrowed",
-			 (json_int_t)f.borrowed, "pages", f.pages, "locked",
-			 (int)f.locked, "shared", (int)f.shared);
+	return keys_json(memory_keys, &memory, ANSWER);
 }
 
 void

@@ -36,6 +36,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "base/units.h"
+#include "control/answer.h"
 #include "control/listener.h"
 #include "net/allow.h"
 #include "daemon/sessions/recorder.h"
@@ -1120,29 +1121,36 @@ static json_t *
 copy_json(struct copy_in *c)
 {
 	struct copy_blocks_facts f = { 0 };
-	char start[UNITS_TEXT];
-	json_t *o;
+	struct answer_copy copy;
+	json_t *json;
 
 	pthread_mutex_lock(&c->lock);
 	if (c->state >= COPY_IN_LOOKED && c->blocks)
 		copy_blocks_facts(c->blocks, &f);
-	o = json_pack(
-	    "{s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, "
-	    "s:f, s:I, s:s}",
-	    "id", (json_int_t)c->id, "name", c->name, "from", c->from, "state",
-	    word(c), "why",
-	    c->state == COPY_IN_FAILED ? c->fault.what
-	    : c->full		       ? "no disk takes any more"
-	    : c->links		       ? ""
-				       : "the sender is away",
-	    "stream", head_text(c, "stream"), "format", head_text(c, "format"),
-	    "bytes", (json_int_t)f.durable_bytes, "total", (json_int_t)f.bytes,
-	    "there", (json_int_t)f.there_bytes, "chunks", (json_int_t)f.durable,
-	    "told", (json_int_t)f.told, "packets", (json_int_t)f.packets,
-	    "rate", c->rate, "connections", (json_int_t)c->links, "start",
-	    units_show_time_ns(start, c->start_ns));
+	copy = (struct answer_copy){
+		.id = c->id,
+		.name = c->name,
+		.from = c->from,
+		.state = word(c),
+		.why = c->state == COPY_IN_FAILED ? c->fault.what
+		       : c->full		  ? "no disk takes any more"
+		       : c->links		  ? ""
+						  : "the sender is away",
+		.stream = head_text(c, "stream"),
+		.format = head_text(c, "format"),
+		.bytes = f.durable_bytes,
+		.total = f.bytes,
+		.there = f.there_bytes,
+		.chunks = f.durable,
+		.told = f.told,
+		.packets = f.packets,
+		.rate = c->rate,
+		.connections = c->links,
+		.start = c->start_ns,
+	};
+	json = keys_json(copy_keys, &copy, ANSWER);
 	pthread_mutex_unlock(&c->lock);
-	return o;
+	return json;
 }
 
 json_t *
