@@ -56,6 +56,12 @@ struct write_args {
 	 */
 	const void *arena;
 	size_t arena_bytes;
+	/*
+	 * Bytes at the beginning of `arena` that are ready: what lies behind is
+	 * still being touched, and to register it would wait for that.  It only
+	 * rises, and may be read at any time.  NULL: all.
+	 */
+	const _Atomic size_t *arena_ready;
 };
 
 struct write_state;

@@ -7,7 +7,9 @@
 #
 #   disk0, disk1    ext4 of 64M, each with a large file for a while
 #
-#   s, t            streams, each with memory for 25M and 5M
+#   s, t            streams, with a right to 25M and 5M of memory
+#
+# A recording may fill what the other has no right to.
 #
 . "${BASH_SOURCE%/*}/break.sh"
 . "${BASH_SOURCE%/*}/functions_disks.sh"
@@ -85,6 +87,9 @@ wait_for 20 works
 fill_disks
 wait_for 60 both_full
 wait_for 10 waits full
+# More than it has a right to, and less than there is.
+send "good:$at:45000"
+at=$((at + 45000))
 spate status | grep -q "full: no disk takes blocks: they wait in memory" ||
 	fail "status does not say it"
 same "state of full" "$(info full .state)" recording
@@ -93,11 +98,12 @@ more
 give_room
 wait_for 60 works
 more
-wait_for 30 written full 97
+wait_for 30 written full 90
 ! waits full || fail "a disk takes blocks, and it says none does"
 end full
 same "state of full" "$(info full .state)" complete
 same "lost of full" "$(info full .packets_lost)" 0
+same "no_buffer of full" "$(info full '.drops.no_buffer // 0')" 0
 ideal "$work/ideal" "good:0:$at"
 exported full "$work/ideal"
 grep -q "full: no disk takes blocks" "$log"
@@ -132,7 +138,12 @@ ideal "$work/ideal" "good:0:$at"
 exported descriptors "$work/ideal"
 
 # ---- two recordings, and one of them ends without a disk -------------------
+# The first has its right, and what is left is less than the second is sent.
 spate rm --yes full descriptors >/dev/null
+spated_stop
+settings[0]='memory = "31M";'
+conf_write "$(raw_stream; echo; stream=t port=$((port + 1)) raw_stream 'blocks = 20;')"
+spated_start
 begin patient
 spate record hasty --stream t --quiet >&2
 at=0

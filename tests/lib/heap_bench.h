@@ -2,6 +2,8 @@
 #ifndef SPATE_TESTS_HEAP_BENCH_H
 #define SPATE_TESTS_HEAP_BENCH_H
 
+#include <unistd.h>
+
 #include "flow/memory/arena.h"
 #include "lib/heap_check.h"
 
@@ -62,6 +64,8 @@ bench_make(struct bench *b, unsigned blocks)
 	log_level_set(LEVEL_ERROR + 1);
 	ck_assert_int_eq(
 	    arena_make(&b->arena, block_pool_need(&pool), NULL, &fault), 0);
+	while (arena_facts(b->arena).ready < arena_facts(b->arena).bytes)
+		usleep(1000);
 	ck_assert_int_eq(block_pool_borrow(b->arena, &b->pool, &pool, &fault),
 			 0);
 	ck_assert_int_eq(heaps_scratch_make(&b->scratch), 0);

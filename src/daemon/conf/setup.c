@@ -253,8 +253,8 @@ const struct option_key setup_options[] = {
 	  .offset = AT(memory),
 	  .min = 1 << 20,
 	  .help = "the arena that all blocks come from; a hard limit; none: "
-		  "what the blocks of all streams take, at least 1G, at most "
-		  "half of the machine's memory" },
+		  "what the blocks of all streams take, at least 1G and an "
+		  "eighth of the machine's memory, at most half of it" },
 	{ .name = "share",
 	  .type = OPTION_FLAG,
 	  .offset = AT(share),
@@ -431,7 +431,8 @@ root_read(struct setup *c, struct fault *fault)
 }
 
 /* Returns the default of `memory` in bytes: enough to record all streams at
- * once on the disks that are there, at most half of the machine's memory. */
+ * once on the disks that are there, and an eighth of the machine's memory, for
+ * disks that pause; at most half of it. */
 static uint64_t
 memory_default(const struct setup *c)
 {
@@ -441,6 +442,8 @@ memory_default(const struct setup *c)
 
 	for (unsigned i = 0; i < c->streams; i++)
 		want += stream_memory(c->stream[i]);
+	if (want < half / 4)
+		want = half / 4;
 	if (want < UINT64_C(1) << 30)
 		want = UINT64_C(1) << 30;
 	return want < half ? want : half;

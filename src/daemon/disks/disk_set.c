@@ -58,6 +58,7 @@ disk_set_enlist(struct disk_set *f, unsigned i, const struct disk *disk)
 				    .plugins = f->a.plugins,
 				    .arena = f->a.arena,
 				    .arena_bytes = f->a.arena_bytes,
+				    .arena_ready = f->a.arena_ready,
 				    .files = f->files,
 				    .changed = f->a.changed,
 				    .arg = f->a.arg };

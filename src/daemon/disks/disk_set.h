@@ -32,6 +32,7 @@ struct disk_set_args {
 	unsigned plugins;
 	const void *arena; /* the memory of all blocks, or NULL */
 	uint64_t arena_bytes;
+	const _Atomic size_t *arena_ready; /* see write_args */
 	unsigned files; /* chunk files that all disks together may hold open */
 	uint64_t reserve; /* bytes kept free per disk; 0: the default */
 	const struct option_texts *patterns;

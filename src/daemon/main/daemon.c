@@ -346,6 +346,7 @@ threads_start(struct daemon *d, struct fault *fault)
 
 	args.queue = d->r.queue;
 	args.arena = arena_memory(d->r.arena, &args.arena_bytes);
+	args.arena_ready = arena_ready(d->r.arena);
 	if (!err)
 		err = disk_set_start(&d->r.disks, &d->r.setup.disks, &args);
 	if (!err)

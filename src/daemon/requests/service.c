@@ -44,8 +44,8 @@ service_open(struct service *s)
 		s->look_ns = LOOK_LEAST;
 }
 
-/* Extends the start timeout by 2 s per GiB and a minute; half a second per GiB
- * is usual. */
+/* Extends the start timeout by a minute: to map the memory takes no time, but a
+ * machine that has to write out others for it may need some. */
 void
 service_memory(const struct service *s, uint64_t bytes)
 {
@@ -54,8 +54,7 @@ service_memory(const struct service *s, uint64_t bytes)
 	(void)s;
 	snprintf(lines, sizeof lines,
 		 "STATUS=taking %s of memory\nEXTEND_TIMEOUT_USEC=%llu",
-		 units_show_bytes(text, bytes),
-		 (unsigned long long)(bytes >> 30) * 2000000 + EXTEND_US);
+		 units_show_bytes(text, bytes), (unsigned long long)EXTEND_US);
 	notify_say(lines);
 }
 

@@ -19,7 +19,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "flow/memory/arena.h"
 #include "flow/slots/shared.h"
+
+enum { BLOCKS_MOST = 4096 }; /* that a recording may grow to */
 
 static void
 list_add(struct recording_input *s)
@@ -92,6 +95,17 @@ open_with(struct recording_input **input, struct stream_input *in,
 	return 0;
 }
 
+/* Blocks that a recording may have while nobody else needs the memory: all that
+ * there is, in reason, because each takes a little memory beside the arena. */
+static unsigned
+blocks_most(struct arena *arena, const struct block_pool_args *blocks)
+{
+	uint64_t piece = block_pool_need(blocks) / blocks->blocks;
+	uint64_t most = arena_facts(arena).bytes / piece;
+
+	return most < BLOCKS_MOST ? (unsigned)most : BLOCKS_MOST;
+}
+
 int
 recording_input_open(struct recording_input **input, struct stream_input *in,
 		     struct arena *arena, const char *name, bool later,
@@ -101,21 +115,25 @@ recording_input_open(struct recording_input **input, struct stream_input *in,
 	int err;
 
 	blocks.who = name;
+	blocks.most = blocks_most(arena, &blocks);
 	err = open_with(input, in, arena, blocks, later, fault);
 	if (!err && !block_pool_filled((*input)->pool))
-		log_line(LEVEL_WARN, name,
-			 "another recording still has its memory: packets that "
-			 "arrive after its start are dropped (no_buffer) until "
-			 "that recording has ended");
+		log_line(
+		    LEVEL_WARN, name,
+		    "%u of its %u blocks of memory are ready: until others "
+		    "have returned the rest, packets may be dropped "
+		    "(no_buffer)",
+		    block_pool_blocks((*input)->pool), blocks.blocks);
 	return err;
 }
 
 void
 recording_input_fill(struct recording_input *s)
 {
-	if (block_pool_filled(s->pool) || block_pool_fill(s->pool) < 0)
-		return;
-	log_line(LEVEL_INFO, s->name, "got its memory");
+	bool filled = block_pool_filled(s->pool);
+
+	if (block_pool_fill(s->pool) == 0 && !filled)
+		log_line(LEVEL_INFO, s->name, "got its memory");
 }
 
 int

@@ -517,7 +517,7 @@ disks_count(struct stream *stream, const struct session_host *host)
 	struct arena_facts f = arena_facts(host->arena);
 	unsigned disks = disk_set_writers(host->disks);
 
-	stream_disks(stream, disks, f.bytes - f.borrowed);
+	stream_disks(stream, disks, f.bytes - (f.borrowed - f.lent));
 	if (!stream->o.blocks && stream->disks < disks)
 		log_line(LEVEL_INFO, stream->name,
 			 "is recorded with %u blocks, enough for %u disks, but "

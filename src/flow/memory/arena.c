@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All memory that packets ever lie in, mapped and touched once when the daemon
- * starts:
- * touching costs about half a second per GiB, and the kernel must never have to
- * zero a page while packets arrive.
+ * All memory that packets ever lie in, mapped once when the daemon starts.  The
+ * kernel must never have to zero a page while packets arrive, so each page is
+ * touched before it is given to anybody.
+ *
+ * Touching costs about half a second per GiB: minutes for what a large station
+ * has.  So only the first FIRST bytes are touched before arena_make() returns.
+ * Threads touch the rest in pieces of CHUNK, in the order of addresses, and
+ * `extents.ready` is where the touched part ends.  They run at the lowest
+ * priority, because a receiver may be at work already.
+ *
+ * Pages are locked by MLOCK_ONFAULT, which locks each page when it is touched:
+ * plain mlock() would touch all of them at once.
  *
  * Pages are huge: a memfd of reserved hugetlb pages where the system has enough
  * of them, else anonymous memory with transparent huge pages requested.  Small
@@ -25,6 +33,7 @@
 #include <fcntl.h>
 #include <linux/mempolicy.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,11 +42,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "flow/memory/memfile.h"
 
-enum { PAGE = 4096, HUGE_PAGE = 2 << 20, NODES = 1024 };
+enum {
+	PAGE = 4096,
+	HUGE_PAGE = 2 << 20,
+	NODES = 1024,
+	FIRST = 64 << 20, /* bytes that are touched at once */
+	CHUNK = 16 << 20, /* bytes that a thread touches at a time: some 8 ms */
+	TOUCHERS = 4,	  /* threads at most */
+};
 
 /* One mapping, touched when it is made, in the largest pages that the system
  * gives. */
@@ -68,33 +85,59 @@ struct extent {
 struct extents {
 	uint8_t *data;
 	uint64_t bytes;
+	uint64_t ready; /* bytes from `data` on that are touched */
 	struct extent *list;
+};
+
+/* Threads that touch the memory behind.  Guarded by arena::lock but for what is
+ * constant after the start. */
+struct touching {
+	pthread_t thread[TOUCHERS];
+	unsigned threads;
+	uint64_t chunks, next; /* the next chunk that nobody has taken */
+	bool *done;	       /* per chunk */
+	int64_t since;	       /* steady ns */
+	bool stop;
 };
 
 struct arena {
 	struct memory memory;
-	uint64_t limit; /* bytes that may be borrowed */
 
 	pthread_mutex_t lock; /* guards the fields below */
+	uint64_t limit;	      /* bytes that may be borrowed */
 	struct extents extents;
 	struct arena_borrower *borrowers;
-	uint64_t borrowed;
+	uint64_t borrowed, lent;
+	struct touching touching;
+
+	_Atomic size_t ready; /* extents.ready, for who has no lock; the
+			       * release says that the bytes are touched */
+
+	/* Written under the lock, read without: hints. */
+	atomic_uint changes;
+	atomic_bool asks_back;
 };
 
 /* ---- memory ------------------------------------------------------------ */
 
-/* Touches every page: one madvise() call, or where the kernel does not know it
- * (before Linux 5.14) a write to each page. */
+/* Touches every page: by madvise(), or where the kernel does not know it (before
+ * Linux 5.14) by a write to each page.  One call keeps other threads from
+ * mapping memory while it lasts, so it is for one huge page. */
 static int
 touch(uint8_t *at, uint64_t bytes)
 {
-	if (madvise(at, bytes, MADV_POPULATE_WRITE) == 0)
-		return 0;
-	if (errno != EINVAL)
-		return -errno;
-	for (uint64_t i = 0; i < bytes; i += PAGE)
-		*(volatile uint8_t *)(at + i) = 0;
-	return 0;
+	int err = 0;
+
+	for (uint64_t i = 0; i < bytes && !err; i += HUGE_PAGE) {
+		uint64_t n = bytes - i < HUGE_PAGE ? bytes - i : HUGE_PAGE;
+
+		if (madvise(at + i, n, MADV_POPULATE_WRITE) == 0)
+			continue;
+		err = errno == EINVAL ? 0 : -errno;
+		for (uint64_t k = 0; k < n && !err; k += PAGE)
+			*(volatile uint8_t *)(at + i + k) = 0;
+	}
+	return err;
 }
 
 /* Asks for memory of one NUMA node.  Call it before the first touch, which is
@@ -119,6 +162,12 @@ memory_near(const struct memory *m, int node)
 		 errno == EINVAL ? "there is no such node" : strerror(errno));
 }
 
+static uint64_t
+first_bytes(const struct memory *m)
+{
+	return m->bytes < FIRST ? m->bytes : FIRST;
+}
+
 static int
 memory_ready(const struct memory *m, int node)
 {
@@ -126,7 +175,7 @@ memory_ready(const struct memory *m, int node)
 	/* A core dump has no use for the packets, and no disk for so many GiB
 	 * of them. */
 	madvise(m->at, m->bytes, MADV_DONTDUMP);
-	return touch(m->at, m->bytes);
+	return touch(m->at, first_bytes(m));
 }
 
 /* True if the system gives files in memory (memfd, tmpfs) transparent huge
@@ -207,7 +256,7 @@ memory_lock(struct memory *m)
 	struct rlimit limit = { 0, 0 };
 	char is[UNITS_TEXT], need[UNITS_TEXT];
 
-	m->locked = mlock(m->at, m->bytes) == 0;
+	m->locked = mlock2(m->at, m->bytes, MLOCK_ONFAULT) == 0;
 	if (m->locked)
 		return;
 	getrlimit(RLIMIT_MEMLOCK, &limit);
@@ -240,10 +289,11 @@ memory_make(struct memory *m, uint64_t bytes, const struct arena_wishes *wishes)
 		return err;
 	}
 	memory_lock(m);
-	log_line(LEVEL_INFO, NULL, "memory: %s in %s pages%s%s",
+	log_line(LEVEL_INFO, NULL, "memory: %s in %s pages%s%s%s",
 		 units_show_bytes(text, m->bytes), m->pages,
 		 m->locked ? ", locked" : "",
-		 m->file.fd >= 0 ? ", shared with live readers" : "");
+		 m->file.fd >= 0 ? ", shared with live readers" : "",
+		 m->bytes > FIRST ? "; most of it is being made ready" : "");
 	return 0;
 }
 
@@ -256,27 +306,27 @@ memory_make(struct memory *m, uint64_t bytes, const struct arena_wishes *wishes)
  * of the memory were free, in fragments.
  */
 
-/* Free bytes from `from` up to extent `to`, or to the end of the arena if that
- * is NULL. */
+/* Free bytes from `from` up to extent `to`, or to `end` if that is NULL or
+ * behind it. */
 static uint64_t
-gap(const struct extents *e, const uint8_t *from, const struct extent *to)
+gap(const uint8_t *from, const struct extent *to, const uint8_t *end)
 {
-	const uint8_t *end = to ? to->data : e->data + e->bytes;
-
-	return (uint64_t)(end - from);
+	if (to && to->data < end)
+		end = to->data;
+	return end > from ? (uint64_t)(end - from) : 0;
 }
 
-/* Number of pieces of `bytes` that fit into the free gaps. */
+/* Number of pieces of `bytes` that fit into the free gaps, touched or not. */
 static uint64_t
 extents_room(const struct extents *e, uint64_t bytes)
 {
 	const struct extent *at = e->list;
-	const uint8_t *from = e->data;
-	uint64_t room = gap(e, from, at) / bytes;
+	const uint8_t *from = e->data, *end = e->data + e->bytes;
+	uint64_t room = gap(from, at, end) / bytes;
 
 	for (; at; at = at->next) {
 		from = at->data + at->bytes;
-		room += gap(e, from, at->next) / bytes;
+		room += gap(from, at->next, end) / bytes;
 	}
 	return room;
 }
@@ -311,36 +361,35 @@ extents_give(struct extents *e, const struct arena_borrower *borrower)
 	}
 }
 
-/* Takes n pieces for a borrower and calls `place` with the index and address of
- * each.  Returns 0, or -ENOMEM with nothing taken. */
-static int
-extents_take(struct extents *e, struct arena_borrower *borrower, unsigned n,
-	     uint64_t bytes,
-	     void (*place)(struct arena_borrower *borrower, unsigned i,
-			   uint8_t *at))
+/* Takes up to n pieces of what is touched for a borrower, and gives them to its
+ * take().  Returns how many.  Pieces that follow each other are one extent. */
+static unsigned
+extents_take(struct extents *e, struct arena_borrower *borrower, unsigned n)
 {
-	struct extent **at = &e->list;
+	const uint8_t *end = e->data + e->ready;
+	struct extent **at = &e->list, *before = NULL;
 	uint8_t *from = e->data;
-	unsigned i = 0;
-	uint64_t fit;
+	unsigned taken = 0;
 
-	if (extents_room(e, bytes) < n)
-		return -ENOMEM;
-	while (i < n) {
-		fit = gap(e, from, *at) / bytes;
-		fit = fit < n - i ? fit : n - i;
-		if (fit && extent_add(at, borrower, from, fit * bytes) < 0) {
-			extents_give(e, borrower);
-			return -ENOMEM;
-		}
-		for (; fit; fit--, from += bytes)
-			place(borrower, i++, from);
-		if (i < n) {
-			from = (*at)->data + (*at)->bytes;
-			at = &(*at)->next;
-		}
+	while (taken < n) {
+		uint64_t fit = gap(from, *at, end) / borrower->piece;
+
+		fit = fit < n - taken ? fit : n - taken;
+		if (fit && before && before->borrower == borrower)
+			before->bytes += fit * borrower->piece;
+		else if (fit && extent_add(at, borrower, from,
+					   fit * borrower->piece) < 0)
+			break;
+		taken += (unsigned)fit;
+		for (; fit; fit--, from += borrower->piece)
+			borrower->take(borrower, from);
+		before = *at;
+		if (!before)
+			break;
+		from = before->data + before->bytes;
+		at = &before->next;
 	}
-	return 0;
+	return taken;
 }
 
 /* Frees one piece of an extent; returns 0, or -ENOMEM with nothing freed.
@@ -388,6 +437,136 @@ arena_fits(uint64_t bytes, struct fault *fault)
 	return -ENOMEM;
 }
 
+/* ---- touching it behind ------------------------------------------------- */
+
+/* Tells pools that there is more to borrow.  Call under the lock. */
+static void
+changes_tell(struct arena *a)
+{
+	atomic_fetch_add_explicit(&a->changes, 1, memory_order_relaxed);
+}
+
+/* Takes the next chunk.  False: none is left, or the arena ends. */
+static bool
+chunk_next(struct arena *a, uint64_t *chunk)
+{
+	struct touching *t = &a->touching;
+	bool more;
+
+	pthread_mutex_lock(&a->lock);
+	more = !t->stop && t->next < t->chunks;
+	if (more)
+		*chunk = t->next++;
+	pthread_mutex_unlock(&a->lock);
+	return more;
+}
+
+/* Bytes from the beginning up to the end of the chunks before this one. */
+static uint64_t
+chunk_at(const struct arena *a, uint64_t chunk)
+{
+	uint64_t at = FIRST + chunk * CHUNK;
+
+	return at < a->memory.bytes ? at : a->memory.bytes;
+}
+
+/* The system has no more memory: what is touched is all there is.  Call under
+ * the lock. */
+static void
+touching_fails(struct arena *a, int err)
+{
+	char has[UNITS_TEXT], asked[UNITS_TEXT];
+
+	if (a->touching.stop)
+		return;
+	a->touching.stop = true;
+	log_line(LEVEL_ERROR, NULL,
+		 "only %s of `memory` = %s can be had: %s; set `memory` "
+		 "lower, or free some and start spated anew",
+		 units_show_bytes(has, a->extents.ready),
+		 units_show_bytes(asked, a->limit), strerror(-err));
+	if (a->limit > a->extents.ready)
+		a->limit = a->extents.ready;
+}
+
+static void
+chunk_done(struct arena *a, uint64_t chunk, int err)
+{
+	struct touching *t = &a->touching;
+	struct extents *e = &a->extents;
+	uint64_t ready = 0;
+
+	pthread_mutex_lock(&a->lock);
+	t->done[chunk] = !err;
+	while (ready < t->chunks && t->done[ready])
+		ready++;
+	e->ready = chunk_at(a, ready);
+	atomic_store_explicit(&a->ready, e->ready, memory_order_release);
+	changes_tell(a);
+	if (err)
+		touching_fails(a, err);
+	else if (e->ready == e->bytes)
+		log_line(LEVEL_INFO, NULL,
+			 "all memory is ready, %.1f s after the start",
+			 (double)(clock_steady() - t->since) / 1e9);
+	pthread_mutex_unlock(&a->lock);
+}
+
+static void *
+touching_run(void *arg)
+{
+	struct arena *a = arg;
+	uint64_t chunk;
+
+	pthread_setname_np(pthread_self(), "spate-memory");
+	setpriority(PRIO_PROCESS, (id_t)gettid(), 19);
+	while (chunk_next(a, &chunk)) {
+		uint64_t at = chunk_at(a, chunk);
+
+		chunk_done(
+		    a, chunk,
+		    touch(a->memory.at + at, chunk_at(a, chunk + 1) - at));
+	}
+	return NULL;
+}
+
+static int
+touching_begin(struct arena *a)
+{
+	struct touching *t = &a->touching;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	int err = 0;
+
+	t->since = clock_steady();
+	t->chunks =
+	    (a->memory.bytes - first_bytes(&a->memory) + CHUNK - 1) / CHUNK;
+	t->done = calloc(t->chunks + 1, sizeof *t->done);
+	if (!t->done)
+		return -ENOMEM;
+	while (t->threads < TOUCHERS && (long)t->threads < cpus &&
+	       t->threads < t->chunks && !err) {
+		err = -pthread_create(&t->thread[t->threads], NULL,
+				      touching_run, a);
+		t->threads += !err;
+	}
+	return t->threads ? 0 : err;
+}
+
+static void
+touching_end(struct arena *a)
+{
+	struct touching *t = &a->touching;
+
+	pthread_mutex_lock(&a->lock);
+	t->stop = true;
+	pthread_mutex_unlock(&a->lock);
+	for (unsigned i = 0; i < t->threads; i++)
+		pthread_join(t->thread[i], NULL);
+	free(t->done);
+}
+
+/* ---- making and freeing ------------------------------------------------- */
+
 int
 arena_make(struct arena **arena, uint64_t bytes,
 	   const struct arena_wishes *wishes, struct fault *fault)
@@ -406,6 +585,11 @@ arena_make(struct arena **arena, uint64_t bytes,
 	pthread_mutex_init(&a->lock, NULL);
 	a->limit = bytes;
 	err = memory_make(&a->memory, whole, wishes ? wishes : &none);
+	a->extents = (struct extents){ a->memory.at, a->memory.bytes,
+				       first_bytes(&a->memory), NULL };
+	atomic_init(&a->ready, a->extents.ready);
+	if (!err)
+		err = touching_begin(a);
 	if (err) {
 		fault_set(fault, err, "no-memory", "cannot have %s of memory",
 			  units_show_bytes(text, whole));
@@ -414,7 +598,6 @@ arena_make(struct arena **arena, uint64_t bytes,
 		arena_free(a);
 		return err;
 	}
-	a->extents = (struct extents){ a->memory.at, a->memory.bytes, NULL };
 	*arena = a;
 	return 0;
 }
@@ -424,6 +607,7 @@ arena_free(struct arena *a)
 {
 	if (!a)
 		return;
+	touching_end(a);
 	memory_free(&a->memory);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
@@ -432,13 +616,15 @@ arena_free(struct arena *a)
 struct arena_facts
 arena_facts(struct arena *a)
 {
-	struct arena_facts f = { .bytes = a->limit,
-				 .pages = a->memory.pages,
+	struct arena_facts f = { .pages = a->memory.pages,
 				 .locked = a->memory.locked,
 				 .shared = a->memory.file.fd >= 0 };
 
 	pthread_mutex_lock(&a->lock);
+	f.bytes = a->limit;
 	f.borrowed = a->borrowed;
+	f.lent = a->lent;
+	f.ready = a->extents.ready < a->limit ? a->extents.ready : a->limit;
 	pthread_mutex_unlock(&a->lock);
 	return f;
 }
@@ -450,6 +636,12 @@ arena_memory(const struct arena *a, uint64_t *bytes)
 	return a->memory.at;
 }
 
+const _Atomic size_t *
+arena_ready(const struct arena *a)
+{
+	return &a->ready;
+}
+
 int
 arena_fd(const struct arena *a)
 {
@@ -458,14 +650,98 @@ arena_fd(const struct arena *a)
 
 /* ---- borrowers --------------------------------------------------------- */
 
-/* Number of such pieces that would fit now. */
+/*
+ * Three sums over the borrowers, who are few, decide:
+ *
+ *   committed  what those that have begun have a right to, and what those that
+ *              wait for others have: a new one is refused if its right does not
+ *              fit beside it
+ *   owed       what borrowers lack of their rights: nothing is lent beyond a
+ *              right unless as much stays free, and who has more returns it
+ *   lent       what borrowers have beyond their rights
+ */
 static uint64_t
-room_for(const struct arena *a, uint64_t piece)
+right_of(const struct arena_borrower *b)
 {
-	uint64_t room = extents_room(&a->extents, piece);
-	uint64_t left = (a->limit - a->borrowed) / piece;
+	return b->right * b->piece;
+}
 
-	return room < left ? room : left;
+static uint64_t
+committed(const struct arena *a)
+{
+	uint64_t bytes = 0;
+
+	for (const struct arena_borrower *b = a->borrowers; b; b = b->next)
+		bytes += b->leaves || (b->waits && b->has < b->right)
+			     ? b->has * b->piece
+			     : right_of(b);
+	return bytes;
+}
+
+static uint64_t
+owed(const struct arena *a)
+{
+	uint64_t bytes = 0;
+
+	for (const struct arena_borrower *b = a->borrowers; b; b = b->next)
+		bytes += !b->leaves && b->has < b->right
+			     ? (b->right - b->has) * b->piece
+			     : 0;
+	return bytes;
+}
+
+/* Counts anew after a change of what borrowers have.  Call under the lock. */
+static void
+borrowers_count(struct arena *a)
+{
+	a->borrowed = a->lent = 0;
+	for (const struct arena_borrower *b = a->borrowers; b; b = b->next) {
+		a->borrowed += b->has * b->piece;
+		if (b->has > b->right && !b->leaves)
+			a->lent += (b->has - b->right) * b->piece;
+	}
+	atomic_store_explicit(&a->asks_back, owed(a) > 0, memory_order_relaxed);
+}
+
+/* Takes up to n pieces.  Call under the lock; returns how many. */
+static unsigned
+pieces_take(struct arena *a, struct arena_borrower *b, unsigned n)
+{
+	uint64_t left = (a->limit - a->borrowed) / b->piece;
+
+	if (a->limit < a->borrowed)
+		left = 0;
+	n = extents_take(&a->extents, b, left < n ? (unsigned)left : n);
+	b->has += n;
+	borrowers_count(a);
+	return n;
+}
+
+static void
+borrower_join(struct arena *a, struct arena_borrower *b)
+{
+	if (b->joined)
+		return;
+	b->joined = true;
+	b->next = a->borrowers;
+	a->borrowers = b;
+}
+
+static void
+borrower_leave(struct arena *a, struct arena_borrower *b)
+{
+	struct arena_borrower **at;
+
+	if (!b->joined)
+		return;
+	for (at = &a->borrowers; *at != b; at = &(*at)->next)
+		;
+	*at = b->next;
+	extents_give(&a->extents, b);
+	b->joined = false;
+	b->has = 0;
+	borrowers_count(a);
+	changes_tell(a);
 }
 
 /* Writes "; r1 has 1.2 GiB, r2 has 300 MiB": as many as fit in the
@@ -478,10 +754,13 @@ show_borrowers(const struct arena *a, char *text, size_t room)
 
 	text[0] = '\0';
 	for (const struct arena_borrower *b = a->borrowers; b && at < room;
-	     b = b->next)
-		at += (size_t)snprintf(text + at, room - at, "%s%s has %s",
-				       at ? ", " : "; ", b->who,
-				       units_show_bytes(bytes, b->bytes));
+	     b = b->next) {
+		if (b->has)
+			at += (size_t)snprintf(
+			    text + at, room - at, "%s%s has %s",
+			    at ? ", " : "; ", b->who,
+			    units_show_bytes(bytes, b->has * b->piece));
+	}
 }
 
 /* Explains why a borrower was refused.  Call under the lock. */
@@ -490,15 +769,19 @@ borrow_fault(const struct arena *a, const struct arena_borrower *b,
 	     struct fault *fault)
 {
 	char need[UNITS_TEXT], has[UNITS_TEXT], left[UNITS_TEXT], who[160];
-	uint64_t room = room_for(a, b->piece);
+	uint64_t taken = committed(a);
+	uint64_t free_bytes = a->limit > taken ? a->limit - taken : 0;
+	uint64_t room = extents_room(&a->extents, b->piece);
 
+	if (room > free_bytes / b->piece || a->lent)
+		room = free_bytes / b->piece;
 	show_borrowers(a, who, sizeof who);
 	fault_set(fault, -ENOMEM, "no-memory",
 		  "not enough memory for %u blocks of %s: %s are needed",
-		  b->pieces, b->who, units_show_bytes(need, b->bytes));
+		  b->right, b->who, units_show_bytes(need, right_of(b)));
 	fault_why(fault, "`memory` is %s, of which %s are free%s",
 		  units_show_bytes(has, a->limit),
-		  units_show_bytes(left, a->limit - a->borrowed), who);
+		  units_show_bytes(left, free_bytes), who);
 	if (room >= b->least)
 		fault_hint(fault,
 			   "`blocks` = %llu of the stream would fit now; or "
@@ -511,6 +794,14 @@ borrow_fault(const struct arena *a, const struct arena_borrower *b,
 	return -ENOMEM;
 }
 
+/* True if a right that fits by its bytes, but not into the gaps that are free
+ * now, is only a matter of time. */
+static bool
+will_fit(const struct arena *a)
+{
+	return a->lent > 0 || a->extents.ready < a->extents.bytes;
+}
+
 int
 arena_borrow(struct arena_borrower *b, struct fault *fault)
 {
@@ -518,30 +809,75 @@ arena_borrow(struct arena_borrower *b, struct fault *fault)
 	int err = 0;
 
 	pthread_mutex_lock(&a->lock);
-	if (b->bytes > a->limit - a->borrowed ||
-	    extents_take(&a->extents, b, b->pieces, b->piece, b->place) < 0) {
+	if (committed(a) + right_of(b) > a->limit) {
 		err = -ENOMEM;
-		if (fault)
-			borrow_fault(a, b, fault);
 	} else {
-		b->next = a->borrowers;
-		a->borrowers = b;
-		a->borrowed += b->bytes;
+		borrower_join(a, b);
+		if (pieces_take(a, b, b->right) < b->right && !will_fit(a)) {
+			borrower_leave(a, b);
+			err = -ENOMEM;
+		}
 	}
+	if (err && fault)
+		borrow_fault(a, b, fault);
 	pthread_mutex_unlock(&a->lock);
 	return err;
+}
+
+int
+arena_fill(struct arena_borrower *b)
+{
+	struct arena *a = b->arena;
+	bool full;
+
+	pthread_mutex_lock(&a->lock);
+	if (!b->joined) {
+		b->waits = true;
+		borrower_join(a, b);
+	}
+	if (b->has < b->right)
+		pieces_take(a, b, b->right - b->has);
+	full = b->has >= b->right;
+	pthread_mutex_unlock(&a->lock);
+	return full ? 0 : -ENOMEM;
+}
+
+bool
+arena_grow(struct arena_borrower *b)
+{
+	struct arena *a = b->arena;
+	bool grown = false;
+
+	pthread_mutex_lock(&a->lock);
+	if (b->joined && (b->has < b->right ||
+			  (b->has < b->most &&
+			   a->limit >= a->borrowed + owed(a) + b->piece)))
+		grown = pieces_take(a, b, 1) == 1;
+	pthread_mutex_unlock(&a->lock);
+	return grown;
+}
+
+bool
+arena_asks_back(const struct arena *a)
+{
+	return atomic_load_explicit(&a->asks_back, memory_order_relaxed);
+}
+
+unsigned
+arena_changes(const struct arena *a)
+{
+	return atomic_load_explicit(&a->changes, memory_order_relaxed);
 }
 
 int
 arena_could_lend(const struct arena_borrower *b, struct fault *fault)
 {
 	struct arena *a = b->arena;
-	int err;
+	int err = 0;
 
-	if (b->bytes <= a->limit)
-		return 0;
 	pthread_mutex_lock(&a->lock);
-	err = borrow_fault(a, b, fault);
+	if (right_of(b) > a->limit)
+		err = borrow_fault(a, b, fault);
 	pthread_mutex_unlock(&a->lock);
 	return err;
 }
@@ -553,9 +889,22 @@ arena_return_piece(struct arena_borrower *b, const uint8_t *at)
 
 	pthread_mutex_lock(&a->lock);
 	if (extents_cut(&a->extents, at, b->piece) == 0) {
-		b->bytes -= b->piece;
-		a->borrowed -= b->piece;
+		b->has--;
+		borrowers_count(a);
+		changes_tell(a);
 	}
+	pthread_mutex_unlock(&a->lock);
+}
+
+void
+arena_leave(struct arena_borrower *b)
+{
+	struct arena *a = b->arena;
+
+	pthread_mutex_lock(&a->lock);
+	b->leaves = true;
+	borrowers_count(a);
+	changes_tell(a);
 	pthread_mutex_unlock(&a->lock);
 }
 
@@ -563,13 +912,8 @@ void
 arena_return(struct arena_borrower *b)
 {
 	struct arena *a = b->arena;
-	struct arena_borrower **at;
 
 	pthread_mutex_lock(&a->lock);
-	for (at = &a->borrowers; *at != b; at = &(*at)->next)
-		;
-	*at = b->next;
-	extents_give(&a->extents, b);
-	a->borrowed -= b->bytes;
+	borrower_leave(a, b);
 	pthread_mutex_unlock(&a->lock);
 }

@@ -17,6 +17,20 @@
  * search.  `held` counts all blocks that are not free: a substream whose blocks
  * wait for slow disks has used up its guarantee, and what is left is for the
  * others.
+ *
+ * Where disks are slow for a while, memory that nobody else needs takes the
+ * packets.  A pool that grows borrows a piece more from the arena whenever it is
+ * about to lend its last blocks out: in block_pool_take(), once for a block, so
+ * that no packet waits for another thread.  It returns what it has beyond its
+ * right as soon as blocks come back that it does not need, or that another pool
+ * has a right to.  In steady work it has what it has a right to, and the memory
+ * that goes round stays as small as before.
+ *
+ * Blocks without memory are `bare`.  While a pool has less than its right,
+ * because the arena is not touched yet or others have to return first,
+ * free_blocks may be below need: who comes first is served.
+ *
+ * Order of locks: the arena's before the pool's.
  */
 #include "flow/memory/block_pool.h"
 
@@ -36,16 +50,20 @@ enum { PAGE = 4096 };
 struct block_pool {
 	struct arena_borrower borrower;
 	struct block_pool_args a;
-	bool filled; /* has its memory; event loop only */
+	/* arena_changes() when the arena had nothing to lend */
+	atomic_uint refused;
 
 	pthread_mutex_t lock; /* guards the fields below */
 	struct block *free;
+	struct block *bare;	 /* blocks without memory */
+	atomic_uint has;	 /* blocks with memory; read without the lock */
 	atomic_uint free_blocks; /* length of `free`; read without the lock */
 	atomic_uint need; /* free blocks that are promised to substreams; read
 			     without the lock */
 	unsigned each;	  /* guaranteed blocks per substream */
 	uint32_t *held;	  /* per substream: blocks that are not free */
 	bool leaving;	  /* returned by its owner; freed with its last block */
+	unsigned giving;  /* calls of piece_give() that still use the pool */
 
 	struct lent_blocks *lent; /* counted reference */
 	uint64_t *bits;
@@ -96,61 +114,31 @@ pool_free(struct block_pool *p)
 	free(p);
 }
 
+/* Takes memory for one more block in.  Called by the arena, under its lock. */
 static void
-block_place(struct arena_borrower *b, unsigned i, uint8_t *at)
+piece_take(struct arena_borrower *borrower, uint8_t *at)
 {
-	((struct block_pool *)b)->block[i].data = at;
-}
-
-/* Makes a pool without memory for its data.  Returns 0 or -ENOMEM. */
-static int
-pool_new(struct block_pool **pool, struct arena *arena,
-	 const struct block_pool_args *args)
-{
-	uint64_t words = (args->slots + 63) / 64;
-	struct block_pool *p =
-	    calloc(1, sizeof *p + args->blocks * sizeof p->block[0]);
-
-	if (!p)
-		return -ENOMEM;
-	pthread_mutex_init(&p->lock, NULL);
-	p->a = *args;
-	p->a.subs = args->subs ? args->subs : 1;
-	p->borrower = (struct arena_borrower){ .arena = arena,
-					       .pieces = args->blocks,
-					       .piece = block_bytes_of(args),
-					       .bytes = block_pool_need(args),
-					       .least = 2 * p->a.subs + 2,
-					       .place = block_place };
-	snprintf(p->borrower.who, sizeof p->borrower.who, "%.79s",
-		 args->who ? args->who : "a stream");
-	p->a.who = NULL;
-	p->bits = calloc(args->blocks * words, sizeof *p->bits);
-	p->held = calloc(p->a.subs, sizeof *p->held);
-	p->quanta = quanta(args);
-	p->sum = calloc((size_t)args->blocks * p->quanta + 1, sizeof *p->sum);
-	p->side = malloc((size_t)args->blocks * args->side + 1);
-	if (!p->bits || !p->held || !p->sum || !p->side ||
-	    lent_blocks_make(&p->lent, args->blocks) < 0) {
-		pool_free(p);
-		return -ENOMEM;
-	}
-	/* Touches it: no page of it is missing when packets come. */
-	memset(p->side, 0xff, (size_t)args->blocks * args->side + 1);
-	*pool = p;
-	return 0;
-}
-
-/* Makes the blocks free to be taken, once all have their memory.  Until then
- * the pool counts as one of no blocks, with nothing guaranteed. */
-static void
-blocks_free_all(struct block_pool *p)
-{
-	uint64_t words = (p->a.slots + 63) / 64;
-	unsigned each = p->a.blocks / p->a.subs;
+	struct block_pool *p = (struct block_pool *)borrower;
+	struct block *b;
 
 	pthread_mutex_lock(&p->lock);
-	for (unsigned i = 0; i < p->a.blocks; i++) {
+	b = p->bare;
+	p->bare = b->next;
+	b->data = at;
+	b->next = p->free;
+	p->free = b;
+	atomic_fetch_add_explicit(&p->has, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&p->free_blocks, 1, memory_order_relaxed);
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* Sets what is constant in the blocks, all of which are bare. */
+static void
+blocks_make(struct block_pool *p)
+{
+	uint64_t words = (p->a.slots + 63) / 64;
+
+	for (unsigned i = p->a.most; i--;) {
 		struct block *b = &p->block[i];
 
 		b->present = p->bits + i * words;
@@ -160,16 +148,55 @@ blocks_free_all(struct block_pool *p)
 		b->extra = p->a.extra;
 		b->slot_bytes = p->a.slot_bytes;
 		b->pool = p;
-		b->next = p->free;
-		p->free = b;
+		b->next = p->bare;
+		p->bare = b;
 	}
-	p->each = each < BLOCK_POOL_EACH ? each : BLOCK_POOL_EACH;
-	atomic_store_explicit(&p->need, p->a.subs * p->each,
-			      memory_order_relaxed);
-	atomic_store_explicit(&p->free_blocks, p->a.blocks,
-			      memory_order_relaxed);
-	pthread_mutex_unlock(&p->lock);
-	p->filled = true;
+}
+
+/* Makes a pool without memory for its data.  Returns 0 or -ENOMEM. */
+static int
+pool_new(struct block_pool **pool, struct arena *arena,
+	 const struct block_pool_args *args)
+{
+	uint64_t words = (args->slots + 63) / 64;
+	unsigned most = args->most > args->blocks ? args->most : args->blocks;
+	struct block_pool *p = calloc(1, sizeof *p + most * sizeof p->block[0]);
+
+	if (!p)
+		return -ENOMEM;
+	pthread_mutex_init(&p->lock, NULL);
+	p->a = *args;
+	p->a.most = most;
+	p->a.subs = args->subs ? args->subs : 1;
+	p->borrower = (struct arena_borrower){ .arena = arena,
+					       .right = args->blocks,
+					       .most = most,
+					       .piece = block_bytes_of(args),
+					       .least = 2 * p->a.subs + 2,
+					       .take = piece_take };
+	snprintf(p->borrower.who, sizeof p->borrower.who, "%.79s",
+		 args->who ? args->who : "a stream");
+	p->a.who = NULL;
+	atomic_init(&p->refused, arena_changes(arena) - 1);
+	p->each = args->blocks / p->a.subs;
+	if (p->each > BLOCK_POOL_EACH)
+		p->each = BLOCK_POOL_EACH;
+	atomic_init(&p->need, p->a.subs * p->each);
+	p->bits = calloc(most * words, sizeof *p->bits);
+	p->held = calloc(p->a.subs, sizeof *p->held);
+	p->quanta = quanta(args);
+	p->sum = calloc((size_t)most * p->quanta + 1, sizeof *p->sum);
+	p->side = malloc((size_t)most * args->side + 1);
+	if (!p->bits || !p->held || !p->sum || !p->side ||
+	    lent_blocks_make(&p->lent, args->blocks) < 0) {
+		pool_free(p);
+		return -ENOMEM;
+	}
+	/* Touches it: no page of it is missing when packets come. */
+	memset(p->side, 0xff, (size_t)args->blocks * args->side + 1);
+	blocks_make(p);
+	*pool = p;
+	return 0;
 }
 
 int
@@ -186,7 +213,6 @@ block_pool_borrow(struct arena *arena, struct block_pool **pool,
 		pool_free(p);
 		return err;
 	}
-	blocks_free_all(p);
 	*pool = p;
 	return 0;
 }
@@ -209,25 +235,6 @@ block_pool_borrow_later(struct arena *arena, struct block_pool **pool,
 	return 0;
 }
 
-int
-block_pool_fill(struct block_pool *p)
-{
-	int err;
-
-	if (p->filled)
-		return 0;
-	err = arena_borrow(&p->borrower, NULL);
-	if (!err)
-		blocks_free_all(p);
-	return err;
-}
-
-bool
-block_pool_filled(const struct block_pool *p)
-{
-	return p->filled;
-}
-
 struct lent_blocks *
 block_pool_lent(const struct block_pool *p)
 {
@@ -243,7 +250,19 @@ block_pool_subs(const struct block_pool *p)
 unsigned
 block_pool_blocks(const struct block_pool *p)
 {
-	return p->a.blocks;
+	return atomic_load_explicit(&p->has, memory_order_relaxed);
+}
+
+unsigned
+block_pool_most(const struct block_pool *p)
+{
+	return p->a.most;
+}
+
+bool
+block_pool_filled(const struct block_pool *p)
+{
+	return block_pool_blocks(p) >= p->a.blocks;
 }
 
 unsigned
@@ -279,13 +298,16 @@ block_pool_plenty(const struct block_pool *p)
 unsigned
 block_pool_room(struct block_pool *p, unsigned sub)
 {
-	unsigned held, room;
+	unsigned held, room, most;
 
 	pthread_mutex_lock(&p->lock);
 	held = p->held[sub];
 	room = left_over(p);
+	most = block_pool_free_blocks(p);
 	pthread_mutex_unlock(&p->lock);
-	return held < p->each ? room + p->each - held : room;
+	if (held < p->each)
+		room += p->each - held;
+	return room < most ? room : most;
 }
 
 /* Takes a block off the free list.  NULL: none is free, or none that this
@@ -316,14 +338,37 @@ block_get(struct block_pool *p, unsigned sub)
 	return b;
 }
 
-/* Takes a block, and takes lent blocks back before they are missed, since their
- * readers need a moment to put them. */
+/* Borrows more from the arena until some blocks are left beyond those that are
+ * guaranteed.  After a refusal it does not ask again before something has
+ * changed. */
+static void
+pool_grow(struct block_pool *p)
+{
+	unsigned changes = arena_changes(p->borrower.arena);
+
+	if (atomic_load_explicit(&p->refused, memory_order_relaxed) == changes)
+		return;
+	while (!block_pool_plenty(p) && arena_grow(&p->borrower))
+		;
+	if (!block_pool_plenty(p))
+		atomic_store_explicit(&p->refused, changes,
+				      memory_order_relaxed);
+}
+
+/* Takes a block.  Before blocks are missed the pool grows; if it cannot, lent
+ * blocks are taken back, since their readers need a moment to put them. */
 static struct block *
 block_or_lent(struct block_pool *p, unsigned sub)
 {
 	struct block *b = block_get(p, sub);
 	bool plenty = block_pool_plenty(p);
 
+	if (!plenty) {
+		pool_grow(p);
+		plenty = block_pool_plenty(p);
+	}
+	if (!b)
+		b = block_get(p, sub);
 	lent_blocks_hint(p->lent, !plenty);
 	if (plenty || !lent_blocks_any(p->lent))
 		return b;
@@ -365,12 +410,58 @@ pool_take_back(struct block_pool *p)
 	pool_free(p);
 }
 
-/* Returns a block to its pool.  The lock orders all earlier use of the block
- * before the next taker's. */
+/* True if nobody uses the pool any more.  Call under the lock. */
+static bool
+is_over(const struct block_pool *p)
+{
+	return p->leaving && !p->giving &&
+	       block_pool_free_blocks(p) == block_pool_blocks(p);
+}
+
+/* Makes a block that is not free bare, and begins to return its memory.  Call
+ * under the lock, and piece_give() after it. */
+static uint8_t *
+piece_out(struct block_pool *p, struct block *b)
+{
+	b->next = p->bare;
+	p->bare = b;
+	atomic_fetch_sub_explicit(&p->has, 1, memory_order_relaxed);
+	p->giving++;
+	return b->data;
+}
+
+/* Returns memory to the arena, whose lock is not taken under the pool's. */
+static void
+piece_give(struct block_pool *p, const uint8_t *at)
+{
+	bool last;
+
+	arena_return_piece(&p->borrower, at);
+	pthread_mutex_lock(&p->lock);
+	p->giving--;
+	last = is_over(p);
+	pthread_mutex_unlock(&p->lock);
+	if (last)
+		pool_take_back(p);
+}
+
+/* True if a block that comes back is one more than the pool has a right to, and
+ * is not needed.  Call under the lock. */
+static bool
+is_extra(const struct block_pool *p)
+{
+	return block_pool_blocks(p) > p->a.blocks && !p->leaving &&
+	       (arena_asks_back(p->borrower.arena) ||
+		left_over(p) > 2 * BLOCK_POOL_EACH);
+}
+
+/* Returns a block to its pool, or its memory to the arena.  The lock orders all
+ * earlier use of the block before the next taker's. */
 static void
 block_free(struct block *b)
 {
 	struct block_pool *p = b->pool;
+	const uint8_t *extra = NULL;
 	bool last;
 
 	shm_page_hide(b);
@@ -378,16 +469,55 @@ block_free(struct block *b)
 	b->brought = NULL;
 	b->state = BLOCK_FREE;
 	pthread_mutex_lock(&p->lock);
-	b->next = p->free;
-	p->free = b;
 	if (p->held[b->taker]-- <= p->each)
 		atomic_fetch_add_explicit(&p->need, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&p->free_blocks, 1, memory_order_relaxed);
+	if (is_extra(p)) {
+		extra = piece_out(p, b);
+	} else {
+		b->next = p->free;
+		p->free = b;
+		atomic_fetch_add_explicit(&p->free_blocks, 1,
+					  memory_order_relaxed);
+	}
 	lent_blocks_hint(p->lent, !block_pool_plenty(p));
-	last = p->leaving && block_pool_free_blocks(p) == p->a.blocks;
+	last = is_over(p);
 	pthread_mutex_unlock(&p->lock);
-	if (last)
+	if (extra)
+		piece_give(p, extra);
+	else if (last)
 		pool_take_back(p);
+}
+
+/* Takes a free block beyond the right out, if another pool has a right to it.
+ * Returns its memory, or NULL. */
+static const uint8_t *
+extra_out(struct block_pool *p)
+{
+	const uint8_t *at = NULL;
+	struct block *b;
+
+	pthread_mutex_lock(&p->lock);
+	b = p->free;
+	if (b && block_pool_blocks(p) > p->a.blocks && left_over(p)) {
+		p->free = b->next;
+		atomic_fetch_sub_explicit(&p->free_blocks, 1,
+					  memory_order_relaxed);
+		at = piece_out(p, b);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return at;
+}
+
+int
+block_pool_fill(struct block_pool *p)
+{
+	const uint8_t *at;
+
+	if (!block_pool_filled(p))
+		return arena_fill(&p->borrower);
+	while (arena_asks_back(p->borrower.arena) && (at = extra_out(p)))
+		piece_give(p, at);
+	return 0;
 }
 
 /* Takes the free blocks out of a pool that is leaving; NULL if all blocks are
@@ -398,7 +528,7 @@ leftovers(struct block_pool *p)
 	struct block *free_ones = NULL;
 
 	pthread_mutex_lock(&p->lock);
-	if (block_pool_free_blocks(p) < p->a.blocks) {
+	if (block_pool_free_blocks(p) < block_pool_blocks(p)) {
 		free_ones = p->free;
 		p->free = NULL;
 	}
@@ -412,17 +542,14 @@ block_pool_return(struct block_pool *p)
 	struct block *b;
 	bool all;
 
-	if (!p->filled) {
-		pool_free(p);
-		return;
-	}
+	arena_leave(&p->borrower);
 	for (b = leftovers(p); b; b = b->next)
 		arena_return_piece(&p->borrower, b->data);
 	/* Waits also for a thread that returns the last block: it may still
 	 * have the lock when we see all blocks free. */
 	pthread_mutex_lock(&p->lock);
 	p->leaving = true;
-	all = block_pool_free_blocks(p) == p->a.blocks;
+	all = is_over(p);
 	pthread_mutex_unlock(&p->lock);
 	if (all)
 		pool_take_back(p);

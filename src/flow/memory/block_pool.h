@@ -11,19 +11,20 @@
 /*
  * A block pool has the blocks of one stream, all equal.  A stream that starts
  * recording borrows the memory for them from the arena, and returns it when it
- * is done.
+ * is done.  While disks are slow it may grow: what the arena has beyond the
+ * rights of all pools is lent to whoever needs it.
  *
  * Any thread may call, except where noted.  Functions that borrow and return
  * take the arena's lock and are meant for the event loop; the others take the
- * pool's lock and cost a few instructions.  Neither lock is taken while the
- * other is held.
+ * pool's lock and cost a few instructions, and the arena's for a block beyond
+ * the right.
  */
 struct arena;
 struct block_pool;
 struct lent_blocks;
 
 struct block_pool_args {
-	unsigned blocks;
+	unsigned blocks;	    /* that it has a right to */
 	uint32_t slots, slot_bytes; /* of each block */
 	unsigned subs;		    /* substreams, such as the ports of a
 				       stream, that share it; 0 is 1 */
@@ -33,6 +34,8 @@ struct block_pool_args {
 			     NULL */
 	uint32_t side;	  /* bytes per block for whoever has the block, see
 			     block_pool_side; not part of the arena */
+	unsigned most;	  /* blocks that it may grow to while nobody else needs
+			     the memory; below `blocks`: it does not grow */
 };
 
 /* Bytes of arena that such a pool takes. */
@@ -54,8 +57,10 @@ int block_pool_borrow(struct arena *arena, struct block_pool **pool,
 int block_pool_borrow_later(struct arena *arena, struct block_pool **pool,
 			    const struct block_pool_args *args,
 			    struct fault *fault);
-/* Gives such a pool its memory.  Returns 0: it has it, now or since earlier;
- * -ENOMEM: other pools still have it.  Event loop only. */
+/* Gives a pool what it lacks of its right, as far as it is there; or returns
+ * free blocks beyond the right that another pool lacks.  Returns 0: the pool
+ * has its right; -ENOMEM: other pools have some of it, or it is not touched
+ * yet.  Event loop only; call it now and then. */
 int block_pool_fill(struct block_pool *pool);
 bool block_pool_filled(const struct block_pool *pool);
 
@@ -99,7 +104,10 @@ void block_pool_put(struct block *b);
 struct lent_blocks *block_pool_lent(const struct block_pool *pool);
 
 unsigned block_pool_subs(const struct block_pool *pool);
-unsigned block_pool_blocks(const struct block_pool *pool);
+unsigned block_pool_blocks(
+    const struct block_pool *pool); /* blocks that have memory now */
+unsigned block_pool_most(
+    const struct block_pool *pool); /* blocks that it may ever have */
 unsigned block_pool_free_blocks(
     const struct block_pool *pool); /* blocks that are free now */
 

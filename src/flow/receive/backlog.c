@@ -29,7 +29,7 @@ enum backlog_state { WAITING, HELD, OPEN, DROPPED };
 
 struct backlog {
 	struct backlog_args a;
-	unsigned most; /* blocks of the pool */
+	unsigned most; /* blocks that the pool may have */
 
 	pthread_mutex_t lock; /* guards the fields below */
 	enum backlog_state state;
@@ -55,7 +55,7 @@ backlog_make(struct backlog **backlog, const struct backlog_args *args)
 		return -ENOMEM;
 	l->a = *args;
 	l->kept = args->keep;
-	l->most = block_pool_blocks(args->pool);
+	l->most = block_pool_most(args->pool);
 	l->end = &l->oldest;
 	pthread_mutex_init(&l->lock, NULL);
 	l->since = calloc(l->most, sizeof *l->since);

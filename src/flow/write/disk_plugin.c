@@ -49,7 +49,8 @@ plugin_open(struct disk_plugins *w, struct disk_plugin *plugin,
 	struct write_args args = { .host = &w->host,
 				   .options = is->options,
 				   .arena = w->a.arena,
-				   .arena_bytes = w->a.arena_bytes };
+				   .arena_bytes = w->a.arena_bytes,
+				   .arena_ready = w->a.arena_ready };
 	int err = is->ops->open(&plugin->state, &args);
 
 	if (err)

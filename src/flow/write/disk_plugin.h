@@ -35,6 +35,7 @@ struct disk_plugins_args {
 	unsigned n;
 	const void *arena; /* memory of all blocks, see write_args */
 	size_t arena_bytes;
+	const _Atomic size_t *arena_ready;
 	struct heartbeat *beat; /* heartbeat of the disk, or NULL */
 };
 

@@ -879,6 +879,7 @@ writer_init(struct writer *w, const struct writer_args *args)
 					     .n = args->plugins,
 					     .arena = args->arena,
 					     .arena_bytes = args->arena_bytes,
+					     .arena_ready = args->arena_ready,
 					     .beat = &w->beat };
 	pthread_condattr_t attr;
 

@@ -87,6 +87,7 @@ struct writer_args {
 	unsigned plugins;
 	const void *arena; /* memory of all blocks, see write_args; or NULL */
 	size_t arena_bytes;
+	const _Atomic size_t *arena_ready;
 	unsigned files; /* most chunks that may be open files at a time */
 	/* Called when a job is done, and when the disk comes into use or is
 	 * left; any thread. */

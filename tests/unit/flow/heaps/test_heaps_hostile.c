@@ -172,5 +172,6 @@ START_TEST(telling_takes_no_longer_than_reading)
 }
 END_TEST
 
-SUITE("heaps_hostile", holes_move_along, items_of_a_duplicate_are_dropped,
-      the_longest_batch, telling_takes_no_longer_than_reading)
+SUITE_THREADS("heaps_hostile", NULL, holes_move_along,
+	      items_of_a_duplicate_are_dropped, the_longest_batch,
+	      telling_takes_no_longer_than_reading)

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "flow/memory/arena.h"
@@ -28,12 +29,12 @@ borrow(unsigned blocks, uint32_t slots, uint32_t slot_bytes)
 {
 	struct block_pool *s;
 
-	ck_assert_int_eq(
-	    block_pool_borrow(arena, &s,
-			      &(struct block_pool_args){
-				  blocks, slots, slot_bytes, 1, 0, 0, NULL, 0 },
-			      &fault),
-	    0);
+	ck_assert_int_eq(block_pool_borrow(arena, &s,
+					   &(struct block_pool_args){
+					       blocks, slots, slot_bytes, 1, 0,
+					       0, NULL, 0, 0 },
+					   &fault),
+			 0);
 	return s;
 }
 
@@ -49,11 +50,11 @@ START_TEST(says_what_it_has)
 	ck_assert_ptr_nonnull(f.pages);
 	s = borrow(3, 100, 1000);
 	ck_assert_uint_eq(block_pool_need(&(struct block_pool_args){
-			      3, 100, 1000, 1, 0, 0, NULL, 0 }),
+			      3, 100, 1000, 1, 0, 0, NULL, 0, 0 }),
 			  3 * 102400);
 	/* Notes are in pages of their own. */
 	ck_assert_uint_eq(block_pool_need(&(struct block_pool_args){
-			      3, 100, 1000, 1, 1, 0, NULL, 0 }),
+			      3, 100, 1000, 1, 1, 0, NULL, 0, 0 }),
 			  3 * 106496);
 	ck_assert_uint_eq(arena_facts(arena).borrowed, 3 * 102400);
 	block_pool_return(s);
@@ -175,11 +176,12 @@ START_TEST(the_limit_is_hard)
 
 	open_pool(3 * MIB);
 	s = borrow(2, 256, 4096);
-	ck_assert_int_eq(block_pool_borrow(arena, &other,
-					   &(struct block_pool_args){
-					       2, 256, 4096, 1, 0, 0, "r2", 0 },
-					   &fault),
-			 -ENOMEM);
+	ck_assert_int_eq(
+	    block_pool_borrow(
+		arena, &other,
+		&(struct block_pool_args){ 2, 256, 4096, 1, 0, 0, "r2", 0, 0 },
+		&fault),
+	    -ENOMEM);
 	ck_assert_uint_eq(arena_facts(arena).borrowed, 2 * MIB);
 	other = borrow(1, 256, 4096);
 	ck_assert_uint_eq(arena_facts(arena).borrowed, 3 * MIB);
@@ -195,20 +197,22 @@ START_TEST(says_who_has_it)
 	char line[1024];
 
 	open_pool(16 * MIB);
-	ck_assert_int_eq(block_pool_borrow(arena, &a,
-					   &(struct block_pool_args){
-					       4, 256, 4096, 1, 0, 0, "r1", 0 },
-					   &fault),
-			 0);
-	ck_assert_int_eq(block_pool_borrow(arena, &b,
-					   &(struct block_pool_args){
-					       2, 256, 4096, 1, 0, 0, "r2", 0 },
-					   &fault),
-			 0);
+	ck_assert_int_eq(
+	    block_pool_borrow(
+		arena, &a,
+		&(struct block_pool_args){ 4, 256, 4096, 1, 0, 0, "r1", 0, 0 },
+		&fault),
+	    0);
+	ck_assert_int_eq(
+	    block_pool_borrow(
+		arena, &b,
+		&(struct block_pool_args){ 2, 256, 4096, 1, 0, 0, "r2", 0, 0 },
+		&fault),
+	    0);
 	ck_assert_int_eq(
 	    block_pool_borrow(
 		arena, &c,
-		&(struct block_pool_args){ 11, 256, 4096, 1, 0, 0, "r3", 0 },
+		&(struct block_pool_args){ 11, 256, 4096, 1, 0, 0, "r3", 0, 0 },
 		&fault),
 	    -ENOMEM);
 	fault_line(&fault, line, sizeof line);
@@ -231,11 +235,12 @@ START_TEST(too_much_is_explained)
 
 	open_pool(4 * MIB);
 	s = borrow(1, 256, 4096);
-	ck_assert_int_eq(block_pool_borrow(arena, &other,
-					   &(struct block_pool_args){
-					       5, 256, 4096, 1, 0, 0, NULL, 0 },
-					   &fault),
-			 -ENOMEM);
+	ck_assert_int_eq(
+	    block_pool_borrow(
+		arena, &other,
+		&(struct block_pool_args){ 5, 256, 4096, 1, 0, 0, NULL, 0, 0 },
+		&fault),
+	    -ENOMEM);
 	fault_line(&fault, line, sizeof line);
 	ck_assert_str_eq(fault.code, "no-memory");
 	ck_assert_msg(strstr(line, "5 blocks"), "%s", line);
@@ -255,9 +260,8 @@ END_TEST
 /* Others have its memory yet: nothing can be taken until it is filled. */
 START_TEST(memory_may_come_later)
 {
-	const struct block_pool_args args = {
-		4, 256, 4096, 2, 0, 0, "late", 0
-	};
+	const struct block_pool_args args = { 4, 256,	 4096, 2, 0,
+					      0, "late", 0,    0 };
 	struct block_pool *s, *late;
 	struct block *b;
 
@@ -286,10 +290,10 @@ START_TEST(memory_may_come_later)
 	block_pool_return(late);
 	ck_assert_uint_eq(arena_facts(arena).borrowed, 0);
 	ck_assert_int_eq(
-	    block_pool_borrow_later(
-		arena, &late,
-		&(struct block_pool_args){ 5, 256, 4096, 1, 0, 0, "never", 0 },
-		&fault),
+	    block_pool_borrow_later(arena, &late,
+				    &(struct block_pool_args){
+					5, 256, 4096, 1, 0, 0, "never", 0, 0 },
+				    &fault),
 	    -ENOMEM);
 	ck_assert_str_eq(fault.code, "no-memory");
 	arena_free(arena);
@@ -458,9 +462,38 @@ START_TEST(holders_on_many_threads)
 }
 END_TEST
 
+/* The daemon need not wait for all of its memory; who needs more than is ready
+ * gets the rest by and by. */
+START_TEST(the_rest_is_touched_behind)
+{
+	const struct block_pool_args args = { .blocks = 512,
+					      .slots = 256,
+					      .slot_bytes = 4096 };
+	struct block_pool *s;
+	struct arena_facts f;
+
+	open_pool(512 * MIB);
+	f = arena_facts(arena);
+	ck_assert_uint_ge(f.ready, 64 * MIB);
+	ck_assert_uint_eq(f.bytes, 512 * MIB);
+	ck_assert_int_eq(block_pool_borrow(arena, &s, &args, &fault), 0);
+	ck_assert_uint_ge(block_pool_blocks(s), 64);
+	for (int i = 0; i < 60000 && block_pool_fill(s) < 0; i++)
+		usleep(1000);
+	ck_assert(block_pool_filled(s));
+	ck_assert_uint_eq(block_pool_free_blocks(s), 512);
+	ck_assert_uint_eq(arena_facts(arena).ready, 512 * MIB);
+	block_pool_return(s);
+	arena_free(arena);
+	/* It may end meanwhile. */
+	open_pool(1024 * MIB);
+	arena_free(arena);
+}
+END_TEST
+
 SUITE_THREADS("arena", NULL, says_what_it_has, is_shared_when_asked,
 	      blocks_are_pages_of_their_own, the_first_that_fits,
 	      the_limit_is_hard, says_who_has_it, too_much_is_explained,
 	      memory_may_come_later, home_when_the_last_lets_go,
 	      a_stock_goes_with_its_last_block, what_is_home_is_free_at_once,
-	      holders_on_many_threads)
+	      holders_on_many_threads, the_rest_is_touched_behind)

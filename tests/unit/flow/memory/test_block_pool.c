@@ -3,8 +3,11 @@
  * A pool that many substreams share: whatever some of them do, each of the
  * others can have its blocks.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "lib/dice.h"
@@ -20,7 +23,7 @@ static struct block_pool *pool;
 static void
 pool_open(unsigned blocks, unsigned subs)
 {
-	struct block_pool_args args = { blocks, 4, 64, subs, 0, 0, NULL, 0 };
+	struct block_pool_args args = { blocks, 4, 64, subs, 0, 0, NULL, 0, 0 };
 	struct fault fault;
 
 	log_level_set(LEVEL_ERROR);
@@ -199,6 +202,202 @@ START_TEST(nor_on_many_threads)
 }
 END_TEST
 
+/* ---- pools that grow ----------------------------------------------------- */
+
+enum { PIECE = 4096, PIECES = 20 };
+
+static void
+pieces_open(unsigned pieces)
+{
+	struct fault fault;
+
+	log_level_set(LEVEL_ERROR);
+	ck_assert_int_eq(arena_make(&arena, pieces * PIECE, NULL, &fault), 0);
+}
+
+static int
+pool_grows(struct block_pool **p, unsigned right, unsigned most)
+{
+	const struct block_pool_args args = {
+		.blocks = right, .slots = 4, .slot_bytes = 64, .most = most
+	};
+	struct fault fault;
+
+	return block_pool_borrow(arena, p, &args, &fault);
+}
+
+static unsigned
+take_all(struct block_pool *p, struct block **b)
+{
+	unsigned n = 0;
+
+	while (n < PIECES + 1 && (b[n] = block_pool_take(p, 0)))
+		n++;
+	return n;
+}
+
+START_TEST(a_pool_grows_while_nobody_else_needs_it)
+{
+	struct block *b[PIECES + 1];
+
+	pieces_open(PIECES);
+	ck_assert_int_eq(pool_grows(&pool, 5, 15), 0);
+	ck_assert_uint_eq(block_pool_blocks(pool), 5);
+	ck_assert_uint_eq(take_all(pool, b), 15);
+	ck_assert_uint_eq(arena_facts(arena).lent, 10 * PIECE);
+	for (unsigned i = 0; i < 15; i++) {
+		for (unsigned k = 0; k < i; k++)
+			ck_assert_ptr_ne(b[i]->data, b[k]->data);
+	}
+	for (unsigned i = 0; i < 15; i++)
+		block_pool_put(b[i]);
+	/* It keeps no more than it may soon need. */
+	ck_assert_uint_ge(block_pool_blocks(pool), 5);
+	ck_assert_uint_le(block_pool_blocks(pool), 5 + 2 * BLOCK_POOL_EACH);
+	ck_assert_uint_eq(take_all(pool, b), 15);
+	for (unsigned i = 0; i < 15; i++)
+		block_pool_put(b[i]);
+	block_pool_return(pool);
+	ck_assert_uint_eq(arena_facts(arena).borrowed, 0);
+	arena_free(arena);
+}
+END_TEST
+
+/* Who begins to record gets what it has a right to as soon as it comes back,
+ * and who has more keeps its right. */
+START_TEST(what_is_lent_is_asked_back)
+{
+	struct block *b[PIECES + 1], *own[PIECES + 1];
+	struct block_pool *other, *third;
+
+	pieces_open(PIECES);
+	ck_assert_int_eq(pool_grows(&pool, 5, PIECES), 0);
+	ck_assert_uint_eq(take_all(pool, b), PIECES);
+	ck_assert_int_eq(pool_grows(&other, 8, PIECES), 0);
+	ck_assert(!block_pool_filled(other));
+	ck_assert_uint_eq(block_pool_blocks(other), 0);
+	ck_assert_uint_eq(block_pool_room(other, 0), 0);
+	ck_assert_ptr_null(block_pool_take(other, 0));
+	/* Rights alone count for who else may begin. */
+	ck_assert_int_eq(pool_grows(&third, 8, 8), -ENOMEM);
+	for (unsigned i = 0; i < 3; i++)
+		block_pool_put(b[i]);
+	ck_assert_ptr_null(block_pool_take(pool, 0));
+	/* It takes what has come back, as soon as it needs it. */
+	ck_assert_ptr_nonnull(own[0] = block_pool_take(other, 0));
+	ck_assert_uint_eq(block_pool_blocks(other), 3);
+	ck_assert_int_eq(block_pool_fill(other), -ENOMEM);
+	for (unsigned i = 3; i < PIECES; i++)
+		block_pool_put(b[i]);
+	ck_assert_int_eq(block_pool_fill(other), 0);
+	ck_assert_uint_eq(block_pool_blocks(other), 8);
+	ck_assert_uint_ge(block_pool_blocks(pool), 5);
+	ck_assert(!arena_asks_back(arena));
+	/* The third has room, and makes what lies idle come back. */
+	ck_assert_int_eq(pool_grows(&third, 7, 7), 0);
+	block_pool_fill(pool);
+	ck_assert_int_eq(block_pool_fill(third), 0);
+	ck_assert_uint_eq(block_pool_blocks(pool), 5);
+	block_pool_put(own[0]);
+	block_pool_return(third);
+	block_pool_return(other);
+	block_pool_return(pool);
+	ck_assert_uint_eq(arena_facts(arena).borrowed, 0);
+	arena_free(arena);
+}
+END_TEST
+
+/* Blocks that a hung disk has keep their memory, and nobody waits for them. */
+START_TEST(a_pool_that_grew_ends_with_its_last_block)
+{
+	struct block *b[PIECES + 1];
+	struct block_pool *other;
+
+	pieces_open(PIECES);
+	ck_assert_int_eq(pool_grows(&pool, 5, PIECES), 0);
+	ck_assert_uint_eq(take_all(pool, b), PIECES);
+	for (unsigned i = 4; i < PIECES; i++)
+		block_pool_put(b[i]);
+	block_pool_return(pool);
+	ck_assert_uint_eq(arena_facts(arena).borrowed, 4 * PIECE);
+	ck_assert(!arena_asks_back(arena));
+	ck_assert_int_eq(pool_grows(&other, 17, 17), -ENOMEM);
+	ck_assert_int_eq(pool_grows(&other, 16, 16), 0);
+	ck_assert(block_pool_filled(other));
+	for (unsigned i = 0; i < 4; i++)
+		block_pool_put(b[i]);
+	ck_assert_uint_eq(arena_facts(arena).borrowed, 16 * PIECE);
+	block_pool_return(other);
+	ck_assert_uint_eq(arena_facts(arena).borrowed, 0);
+	arena_free(arena);
+}
+END_TEST
+
+/* Takes as many blocks as there are, writes into each that it is its own, and
+ * returns them. */
+static void *
+hungry(void *arg)
+{
+	struct block_pool *p = arg;
+
+	for (int i = 0; i < ROUNDS / 10; i++) {
+		struct block *b[PIECES + 1];
+		unsigned n = take_all(p, b);
+
+		for (unsigned k = 0; k < n; k++)
+			memcpy(b[k]->data, &b[k], sizeof b[k]);
+		for (unsigned k = 0; k < n; k++) {
+			if (memcmp(b[k]->data, &b[k], sizeof b[k]) != 0)
+				atomic_store(&refused, true);
+		}
+		while (n)
+			block_pool_put(b[--n]);
+	}
+	return NULL;
+}
+
+START_TEST(pools_grow_on_many_threads)
+{
+	struct block_pool *p[3], *guest;
+	pthread_t thread[3];
+	unsigned guests = 0;
+
+	atomic_store(&refused, false);
+	pieces_open(PIECES);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(pool_grows(&p[i], 3, PIECES), 0);
+		pthread_create(&thread[i], NULL, hungry, p[i]);
+	}
+	for (int i = 0; i < 200; i++) {
+		ck_assert_int_eq(pool_grows(&guest, 11, 11), 0);
+		for (int k = 0; k < 100 && block_pool_fill(guest) < 0; k++) {
+			for (int n = 0; n < 3; n++)
+				block_pool_fill(p[n]);
+			sched_yield();
+		}
+		guests += block_pool_filled(guest);
+		block_pool_return(guest);
+	}
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	ck_assert(!atomic_load(&refused));
+	ck_assert_uint_gt(guests, 0);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_uint_ge(block_pool_blocks(p[i]), 3);
+		ck_assert_uint_eq(block_pool_free_blocks(p[i]),
+				  block_pool_blocks(p[i]));
+		block_pool_return(p[i]);
+	}
+	ck_assert_uint_eq(arena_facts(arena).borrowed, 0);
+	ck_assert_uint_eq(arena_facts(arena).lent, 0);
+	arena_free(arena);
+}
+END_TEST
+
 SUITE_THREADS("block_pool", NULL, one_alone_has_all,
 	      a_greedy_one_leaves_the_others_theirs, too_few_are_shared_too,
-	      a_right_is_never_refused, nor_on_many_threads)
+	      a_right_is_never_refused, nor_on_many_threads,
+	      a_pool_grows_while_nobody_else_needs_it,
+	      what_is_lent_is_asked_back,
+	      a_pool_that_grew_ends_with_its_last_block,
+	      pools_grow_on_many_threads)

@@ -188,6 +188,8 @@ pool_open(unsigned subs, unsigned blocks)
 	log_level_set(LEVEL_ERROR);
 	ck_assert_int_eq(
 	    arena_make(&arena, block_pool_need(&args), NULL, &fault), 0);
+	while (arena_facts(arena).ready < arena_facts(arena).bytes)
+		usleep(1000);
 	ck_assert_int_eq(block_pool_borrow(arena, &pool, &args, &fault), 0);
 	slow = false;
 	shelved = 0;
@@ -296,7 +298,9 @@ START_TEST(hundreds_are_small)
 	intake_open(1, 0);
 	for (unsigned n = 0; n < 5 * SLOTS; n += 8)
 		all_bring(8);
-	ck_assert_msg(resident() < before + MEMORY, "%llu bytes more",
+	/* A sanitizer keeps some bytes for each of ours. */
+	ck_assert_msg(SANITIZED || resident() < before + MEMORY,
+		      "%llu bytes more",
 		      (unsigned long long)(resident() - before));
 	for (unsigned i = 0; i < MOST; i++) {
 		struct counts c = counts_of(i);
@@ -509,8 +513,8 @@ START_TEST(an_end_is_drained)
 }
 END_TEST
 
-SUITE("intake", sources_feed_their_places, hundreds_are_small,
-      garbage_starves_nobody, restarts_starve_nobody, jumps_starve_nobody,
-      a_fast_one_starves_nobody, in_step_two_blocks_are_enough,
-      even_with_losses, looks_are_spread, a_turn_is_short_beside_others,
-      an_end_is_drained)
+SUITE_THREADS("intake", NULL, sources_feed_their_places, hundreds_are_small,
+	      garbage_starves_nobody, restarts_starve_nobody,
+	      jumps_starve_nobody, a_fast_one_starves_nobody,
+	      in_step_two_blocks_are_enough, even_with_losses, looks_are_spread,
+	      a_turn_is_short_beside_others, an_end_is_drained)

@@ -228,6 +228,8 @@ pool_open(void)
 	ck_assert_int_eq(
 	    arena_make(&arena, MOST * block_pool_need(&blocks), NULL, &fault),
 	    0);
+	while (arena_facts(arena).ready < arena_facts(arena).bytes)
+		usleep(1000);
 }
 
 /* Its time window is closed: drained, flushed, and done. */
