@@ -25,7 +25,6 @@
 struct source_bits {
 	unsigned users; /* references: the source's and those of parcels */
 	uint64_t number;
-	uint32_t slots;
 	uint64_t present[];
 };
 
@@ -308,26 +307,6 @@ bits_put(struct source_bits *b)
 		free(b);
 }
 
-/* Context of take_hole.  Holes are counted in bytes for cubes, else in slots; a
- * slot that lacks any byte counts as missing. */
-struct hole_marker {
-	struct source_bits *bits;
-	uint32_t unit; /* bytes per slot in a cube, else 1 */
-};
-
-static void
-take_hole(void *arg, uint64_t at, uint64_t count)
-{
-	struct hole_marker *h = arg;
-	uint64_t end = at + count;
-
-	if (!count || end < at)
-		return;
-	end = (end - 1) / h->unit + 1;
-	for (uint64_t i = at / h->unit; i < end && i < h->bits->slots; i++)
-		h->bits->present[i / 64] &= ~(UINT64_C(1) << i % 64);
-}
-
 static struct source_bits *
 make_bits(struct source_disk *d, const struct recording_block *b)
 {
@@ -335,19 +314,15 @@ make_bits(struct source_disk *d, const struct recording_block *b)
 	uint32_t slots = (uint32_t)(b->record.bytes / payload);
 	size_t bytes = ((size_t)slots + 63) / 64 * sizeof(uint64_t);
 	struct source_bits *bits = malloc(sizeof *bits + bytes);
-	struct hole_marker h = { bits, d->rec->shape.store == HEAP_CUBE
-					   ? payload
-					   : 1 };
 
 	if (!bits)
 		return NULL;
 	bits->users = 1;
 	bits->number = b->record.number;
-	bits->slots = slots;
 	memset(bits->present, 0xff, bytes);
 	/* If the recording does not know which packets are missing, no bit is
 	 * cleared: the slots hold fill, which marks itself as invalid. */
-	recording_holes(d->rec, b->record.number, take_hole, &h);
+	recording_present(d->rec, b->record.number, 0, slots, bits->present);
 	return bits;
 }
 

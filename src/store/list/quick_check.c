@@ -88,10 +88,7 @@ struct check_state {
 	struct quick_check *out;
 	const struct format_ops *format; /* NULL: not installed */
 	uint8_t *data;			 /* `room` bytes */
-	/* bits of SLOTS_MOST slots: the slot holds fill */
-	uint64_t *holes;
-	uint64_t hole_from; /* the slot of the block that bit 0 stands for */
-	size_t room;	    /* bytes of data */
+	size_t room;			 /* bytes of data */
 	struct second_part *part;
 	size_t parts;
 	struct timed_packet mark[QUICK_CHECK_SECONDS];
@@ -295,31 +292,6 @@ struct clocks {
 };
 
 static void
-take_hole(void *arg, uint64_t at, uint64_t count)
-{
-	struct check_state *l = arg;
-	uint64_t end = at + count;
-
-	if (at < l->hole_from)
-		at = l->hole_from;
-	if (end > l->hole_from + SLOTS_MOST)
-		end = l->hole_from + SLOTS_MOST;
-	for (; at < end; at++)
-		l->holes[(at - l->hole_from) / 64] |=
-		    UINT64_C(1) << ((at - l->hole_from) % 64);
-}
-
-/* Marks the slots of a place that are fill.  -ENODATA if the metadata does not
- * say which are. */
-static int
-holes_find(struct check_state *l, const struct packet_run *p)
-{
-	memset(l->holes, 0, SLOTS_MOST / 8);
-	l->hole_from = p->first;
-	return recording_holes(l->rec, p->b->record.number, take_hole, l);
-}
-
-static void
 take_station(struct quick_check_second *s, uint32_t station)
 {
 	for (unsigned i = 0; i < s->stations; i++)
@@ -422,6 +394,7 @@ read_place(struct check_state *l, unsigned i, struct packet_run *p)
 	const struct format_shape *s = &l->rec->shape;
 	struct clocks clocks = { 0 };
 	uint64_t first = p->b->record.first;
+	uint64_t present[SLOTS_MOST / 64];
 	ssize_t got;
 
 	got = recording_chunk_read(l->rec, p->b, l->data,
@@ -435,12 +408,14 @@ read_place(struct check_state *l, unsigned i, struct packet_run *p)
 		      second_name(i),
 		      got < 0 ? strerror((int)-got)
 			      : "the file ends before that");
-	if (got < 0 || holes_find(l, p))
+	memset(present, 0xff, sizeof present);
+	if (got < 0 || recording_present(l->rec, p->b->record.number, p->first,
+					 p->slots, present))
 		return;
 	p->slots = (uint32_t)((size_t)got / s->payload);
 	for (uint32_t k = 0; k < p->slots; k++) {
 		if ((first + p->first + k) % s->parts == 0 &&
-		    !(l->holes[k / 64] >> k % 64 & 1))
+		    present[k / 64] >> k % 64 & 1)
 			take_packet(l, i, p, p->first + k, &clocks);
 	}
 }
@@ -1007,9 +982,8 @@ prepare(struct check_state *l)
 		bytes = frame;
 	l->room = bytes;
 	l->data = malloc(bytes);
-	l->holes = malloc(SLOTS_MOST / 8);
 	l->part = malloc(PARTS_MOST * sizeof *l->part);
-	return l->data && l->holes && l->part ? 0 : -ENOMEM;
+	return l->data && l->part ? 0 : -ENOMEM;
 }
 
 int
@@ -1035,7 +1009,6 @@ quick_check(struct recording *rec, const struct quick_check_hooks *hooks,
 	}
 out:
 	free(l.data);
-	free(l.holes);
 	free(l.part);
 	return err;
 }

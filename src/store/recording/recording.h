@@ -244,6 +244,14 @@ int recording_holes(struct recording *rec, uint64_t number,
 		    void (*hole)(void *arg, uint64_t at, uint64_t count),
 		    void *arg);
 
+/*
+ * Clears the bits of slots that lack a packet, or any byte of a cube's item;
+ * `present` has a bit for each of `slots` slots of the block from slot `from`
+ * on.  Returns as recording_holes().
+ */
+int recording_present(struct recording *rec, uint64_t number, uint64_t from,
+		      uint32_t slots, uint64_t *present);
+
 /* True if an end line says that the recording failed. */
 bool recording_failed(const json_t *tail);
 

@@ -524,3 +524,37 @@ recording_holes(struct recording *rec, uint64_t number,
 	json_decref(line);
 	return 0;
 }
+
+/* A part of a block's slots, and a bit for each. */
+struct slot_bits {
+	uint64_t from, *present;
+	uint32_t slots;
+	uint32_t unit; /* bytes of a slot, if holes are in bytes; else 1 */
+};
+
+/* Metadata may be damaged: a hole may begin and end anywhere. */
+static void
+clear_hole(void *arg, uint64_t at, uint64_t count)
+{
+	const struct slot_bits *s = arg;
+	uint64_t end;
+
+	if (__builtin_add_overflow(at, count, &end))
+		end = UINT64_MAX;
+	if (!count || end / s->unit < s->from)
+		return;
+	end = (end - 1) / s->unit + 1 - s->from;
+	at = at / s->unit > s->from ? at / s->unit - s->from : 0;
+	for (; at < end && at < s->slots; at++)
+		s->present[at / 64] &= ~(UINT64_C(1) << at % 64);
+}
+
+int
+recording_present(struct recording *rec, uint64_t number, uint64_t from,
+		  uint32_t slots, uint64_t *present)
+{
+	uint32_t unit = rec->shape.store == HEAP_NONE ? 1 : rec->shape.payload;
+	struct slot_bits s = { from, present, slots, unit };
+
+	return recording_holes(rec, number, clear_hole, &s);
+}

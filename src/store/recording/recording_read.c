@@ -237,27 +237,6 @@ fill_ready(struct recording *rec)
 	return 0;
 }
 
-/* A few slots of a chunk, as a block to learn from. */
-struct some {
-	struct block *b;
-	uint64_t slot; /* number of its first slot in the chunk */
-};
-
-/* Clears the bits of packets that another recorder made up: they teach
- * nothing. */
-static void
-take_hole(void *arg, uint64_t at, uint64_t count)
-{
-	const struct some *s = arg;
-
-	for (; count; at++, count--) {
-		uint64_t i = at - s->slot;
-
-		if (at >= s->slot && i < s->b->slots)
-			s->b->present[i / 64] &= ~(UINT64_C(1) << i % 64);
-	}
-}
-
 /* Learns from the slots of a block from `slot` on.  False if there were
  * none. */
 static bool
@@ -278,9 +257,9 @@ learn(struct recording *rec, const struct recording_block *b, uint64_t slot)
 	if (!some.data)
 		return false;
 	memset(present, 0xff, sizeof present);
-	if (rec->foreign)
-		recording_holes(rec, b->record.number, take_hole,
-				&(struct some){ &some, slot });
+	if (rec->foreign) /* packets that it made up teach nothing */
+		recording_present(rec, b->record.number, slot, LEARN_SLOTS,
+				  present);
 	got = recording_chunk_read(rec, b, some.data,
 				   (size_t)LEARN_SLOTS * some.slot_bytes,
 				   slot * some.slot_bytes);

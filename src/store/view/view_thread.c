@@ -35,15 +35,6 @@ struct heads {
 };
 
 static void
-take_hole(void *arg, uint64_t at, uint64_t count)
-{
-	struct heads *h = arg;
-
-	for (; count && at < h->n; at++, count--)
-		h->present[at / 64] &= ~(UINT64_C(1) << at % 64);
-}
-
-static void
 heads_read(struct recording *rec, const struct recording_block *b,
 	   struct heads *h, uint32_t most)
 {
@@ -61,7 +52,7 @@ heads_read(struct recording *rec, const struct recording_block *b,
 		h->present[h->n / 64] |= UINT64_C(1) << h->n % 64;
 	}
 	if (rec->foreign) /* fill carries no thread */
-		recording_holes(rec, b->record.number, take_hole, h);
+		recording_present(rec, b->record.number, 0, h->n, h->present);
 }
 
 static bool

@@ -74,6 +74,8 @@ count_hole(void *arg, uint64_t slot, uint64_t count)
 
 START_TEST(holes)
 {
+	uint64_t bits = UINT64_MAX;
+
 	made_begin(&m);
 	made_block(&m, &mb, 0, 0, MADE_SLOTS);
 	made_write(&m, 0, &mb);
@@ -93,6 +95,14 @@ START_TEST(holes)
 	ck_assert_int_eq(recording_holes(rec, 2, count_hole, NULL), 0);
 	ck_assert_uint_eq(holes_n, 3 + MADE_SLOTS);
 	ck_assert_int_eq(recording_holes(rec, 3, count_hole, NULL), -ENOENT);
+	/* As bits, of all slots and of some. */
+	ck_assert_int_eq(recording_present(rec, 1, 0, 64, &bits), 0);
+	ck_assert_uint_eq(bits, ~(UINT64_C(3) << 5 | UINT64_C(1) << 63));
+	bits = UINT64_MAX;
+	ck_assert_int_eq(recording_present(rec, 1, 6, 57, &bits), 0);
+	ck_assert_uint_eq(bits, ~UINT64_C(1));
+	ck_assert_int_eq(recording_present(rec, 2, 10, 4, &bits), 0);
+	ck_assert_uint_eq(bits, ~UINT64_C(15));
 	done(&m, rec);
 }
 END_TEST
