@@ -260,107 +260,63 @@ listing_warn(const struct listing *l, const struct cli *cli)
 			l->recordings - l->unread, l->recordings);
 }
 
-static void
-cell_size(struct table *t, const struct entry *e)
+static const char *
+state_show(char text[TABLE_CELL], const struct entry_report *e)
 {
-	char text[UNITS_TEXT] = "";
+	const char *state = e->state ? e->state : "";
 
-	if (e->counted)
-		units_show_bytes(text, e->bytes);
-	table_cell(t, "%s", text);
+	if (!key_or_0(e->absent))
+		return state;
+	snprintf(text, TABLE_CELL, "%s, %" PRIu64 " blocks away", state,
+		 e->absent);
+	return text;
 }
 
-static void
-cell_loss(struct table *t, const struct entry *e)
+static const char *
+loss_cell(char text[TABLE_CELL], const struct entry_report *e)
 {
-	char text[SHOW_PERCENT];
-
-	if (!e->counted)
-		table_cell(t, "%s", "");
-	else if (!e->missing)
-		table_cell(t, "%s", "none");
-	else
-		table_cell(
-		    t, "%s",
-		    show_percent(text, e->missing, e->missing + e->packets));
+	if (e->packets_lost == KEY_UNKNOWN)
+		return "";
+	return e->packets_lost ? show_percent(text, e->packets_lost,
+					      e->packets_lost + e->packets)
+			       : "none";
 }
 
-static void
-cell_state(struct table *t, const struct entry *e)
+static const char *
+cell(char text[TABLE_CELL], const struct key *key, const json_t *json)
 {
-	const char *state = entry_state_show(e->state);
+	struct entry_report e;
 
-	if (e->absent)
-		table_cell(t, "%s, %" PRIu64 " blocks away", state, e->absent);
-	else
-		table_cell(t, "%s", state);
-}
-
-static unsigned
-count_disks(const struct entry *e)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < ENTRY_DISKS; i++)
-		n += entry_has(e, i);
-	return n;
-}
-
-static void
-cells_more(struct table *t, const struct entry *e)
-{
-	table_cell(t, "%s", e->stream);
-	table_cell(t, "%s", e->format);
-	table_cell(t, "%s", e->layout);
-	if (e->counted)
-		table_cell(t, "%" PRIu64, e->packets);
-	else
-		table_cell(t, "%s", "");
-	table_cell(t, "%u", count_disks(e));
-	table_cell(t, "%u", e->subs);
-}
-
-static void
-row(struct table *t, const struct entry *e, bool more)
-{
-	char start[UNITS_TEXT] = "", length[UNITS_TEXT] = "";
-
-	if (e->start_ns)
-		units_show_time(start, e->start_ns);
-	if (e->end_ns > e->start_ns)
-		units_show_span(length, e->end_ns - e->start_ns);
-	table_cell(t, "%s", e->name);
-	table_cell(t, "%s", start);
-	table_cell(t, "%s", length);
-	cell_size(t, e);
-	cell_loss(t, e);
-	cell_state(t, e);
-	table_cell(t, "%s", e->protected ? "protected" : "");
-	if (more)
-		cells_more(t, e);
+	keys_read(entry_keys, &e, json, 1);
+	keys_drop(entry_keys, &e, 1);
+	if (KEY_IS(key, struct entry_report, end))
+		return e.end > e.start ? units_show_span(text, e.end - e.start)
+				       : "";
+	if (KEY_IS(key, struct entry_report, packets_lost))
+		return loss_cell(text, &e);
+	if (KEY_IS(key, struct entry_report, state))
+		return state_show(text, &e);
+	if (!KEY_IS(key, struct entry_report, disks))
+		return NULL;
+	snprintf(text, TABLE_CELL, "%zu", json_array_size(e.disks));
+	return text;
 }
 
 void
 listing_table(const struct listing *l, bool more)
 {
-	static const struct table_column columns[] = {
-		{ "name", false },	{ "start", false },
-		{ "length", true },	{ "size", true },
-		{ "loss", true },	{ "state", false },
-		{ "", false },		{ "stream", false },
-		{ "format", false },	{ "layout", false },
-		{ "packets", true },	{ "disks", true },
-		{ "substreams", true },
-	};
-	enum { FEW = 7 };
-	struct table *t =
-	    table_open(columns, more ? sizeof columns / sizeof *columns : FEW);
+	const struct table_keys t = { .keys = entry_keys,
+				      .groups = KEY_COLUMN |
+						(more ? KEY_COLUMN_MORE : 0),
+				      .cell = cell };
+	json_t *rows = json_array();
 
 	for (size_t i = 0; i < l->n; i++)
-		row(t, &l->entry[i], more);
+		json_array_append_new(rows,
+				      entry_json(&l->entry[i], &l->disks));
 	if (l->n)
-		table_print(t, 0, stdout);
-	table_close(t);
+		table_objects(&t, rows, 0);
+	json_decref(rows);
 }
 
 void

@@ -569,13 +569,9 @@ entry_state_show(enum entry_state state)
 	return text[state];
 }
 
-static json_t *
-time_json(int64_t ns)
-{
-	char text[UNITS_TEXT];
-
-	return ns ? json_string(units_show_time_ns(text, ns)) : json_null();
-}
+#define X(...) KEY_ENTRY(struct entry_report, __VA_ARGS__)
+const struct key entry_keys[] = { ENTRY_KEYS(X){ .name = NULL } };
+#undef X
 
 static json_t *
 disks_json(const struct entry *e, const struct disks *disks)
@@ -590,41 +586,34 @@ disks_json(const struct entry *e, const struct disks *disks)
 	return list;
 }
 
-static json_t *
-count_json(const struct entry *e, uint64_t n)
-{
-	return e->counted ? json_integer((json_int_t)n) : json_null();
-}
-
 json_t *
 entry_json(const struct entry *e, const struct disks *disks)
 {
-	json_t *json = json_pack(
-	    "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:i}", "name",
-	    text_json(e->name), "state", entry_state_show(e->state), "start",
-	    time_json(e->start_ns), "end", time_json(e->end_ns), "bytes",
-	    count_json(e, e->bytes), "packets", count_json(e, e->packets),
-	    "packets_lost", count_json(e, e->missing), "absent",
-	    count_json(e, e->absent), "disks", disks_json(e, disks),
-	    "protected", (int)e->protected, "substreams", (int)e->subs);
-	int err = json ? 0 : -1;
+	bool failed = e->state == ENTRY_FAILED;
+	bool unreadable = e->state == ENTRY_UNREADABLE;
+	bool read = e->state != ENTRY_UNREAD && !unreadable;
+	const struct entry_report report = {
+		.name = e->name,
+		.state = entry_state_show(e->state),
+		.start = e->start_ns,
+		.end = e->end_ns,
+		.bytes = e->counted ? e->bytes : KEY_UNKNOWN,
+		.packets = e->counted ? e->packets : KEY_UNKNOWN,
+		.packets_lost = e->counted ? e->missing : KEY_UNKNOWN,
+		.absent = e->counted ? e->absent : KEY_UNKNOWN,
+		.disks = disks_json(e, disks),
+		.protected = e->protected,
+		.substreams = e->subs,
+		.stream = read ? e->stream : NULL,
+		.format = read ? e->format : NULL,
+		.layout = !read		 ? NULL
+			  : e->layout[0] ? e->layout
+					 : "vbs",
+		.what = unreadable ? e->what : NULL,
+		.why = unreadable || failed ? e->why : NULL,
+	};
 
-	if (!err && e->state != ENTRY_UNREAD && e->state != ENTRY_UNREADABLE)
-		err = json_object_update_new(
-		    json,
-		    json_pack("{s:o, s:o, s:o}", "stream", text_json(e->stream),
-			      "format", text_json(e->format), "layout",
-			      text_json(e->layout[0] ? e->layout : "vbs")));
-	if (!err && e->state == ENTRY_UNREADABLE)
-		err = json_object_update_new(
-		    json, json_pack("{s:o, s:o}", "what", text_json(e->what),
-				    "why", text_json(e->why)));
-	if (!err && e->state == ENTRY_FAILED)
-		err = json_object_set_new(json, "why", text_json(e->why));
-	if (!err)
-		return json;
-	json_decref(json);
-	return NULL;
+	return keys_json(entry_keys, &report, 1);
 }
 
 /* ---- as arrays --------------------------------------------------------- */

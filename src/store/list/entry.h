@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/keys.h"
 #include "contract/format.h"
 #include "store/disk/disk.h"
 #include "store/disk/layout.h"
@@ -60,6 +61,41 @@ struct entry {
 	uint32_t payload;
 	enum heap_store store;
 };
+
+/* Keys of an entry as `spate ls --json` prints them, all in group 1. */
+#define ENTRY_KEYS(X)                                                          \
+	X(TEXT, name, 1 | KEY_COLUMN, "of the recording", "name")              \
+	X(TIME, start, 1 | KEY_COLUMN, "begin", "start")                       \
+	X(TIME, end, 1 | KEY_COLUMN | KEY_OTHER_SIDE,                          \
+	  "end, or last block so far", "length")                               \
+	X(BYTES, bytes, 1 | KEY_COLUMN, "of its files", "size")                \
+	X(COUNT, packets_lost, 1 | KEY_COLUMN, "lost before they came",        \
+	  "loss")                                                              \
+	X(TEXT, state, 1 | KEY_COLUMN,                                         \
+	  "unread, complete, recording, interrupted, unreadable, removing or " \
+	  "failed",                                                            \
+	  "state")                                                             \
+	X(BOOL, protected, 1 | KEY_COLUMN, "it cannot be removed")             \
+	X(TEXT, stream, 1 | KEY_COLUMN_MORE | KEY_OPTIONAL,                    \
+	  "stream that was recorded", "stream")                                \
+	X(TEXT, format, 1 | KEY_COLUMN_MORE | KEY_OPTIONAL, "format plugin",   \
+	  "format")                                                            \
+	X(TEXT, layout, 1 | KEY_COLUMN_MORE | KEY_OPTIONAL,                    \
+	  "how it lies on the disks", "layout")                                \
+	X(COUNT, packets, 1 | KEY_COLUMN_MORE, "stored", "packets")            \
+	X(JSON, disks, 1 | KEY_COLUMN_MORE | KEY_OTHER_SIDE,                   \
+	  "list of the folders that have it", "disks")                         \
+	X(COUNT, substreams, 1 | KEY_COLUMN_MORE, "number of these",           \
+	  "substreams")                                                        \
+	X(COUNT, absent, 1, "blocks whose record is on no disk")               \
+	X(TEXT, what, 1 | KEY_OPTIONAL, "what cannot be read")                 \
+	X(TEXT, why, 1 | KEY_OPTIONAL, "why it is unreadable or failed")
+
+struct entry_report {
+	ENTRY_KEYS(KEY_MEMBER)
+};
+
+extern const struct key entry_keys[];
 
 /* True if all fields are equal. */
 bool entry_same(const struct entry *a, const struct entry *b);
