@@ -12,7 +12,7 @@ include %D%/flow/local.mk
 include %D%/fuzz/local.mk
 include %D%/bench/local.mk
 TESTS += %D%/includes.sh %D%/manual.sh
-EXTRA_DIST += %D%/includes.sh %D%/manual.sh scripts/demo scripts/install-deps scripts/test scripts/test-results scripts/tune %D%/lsan.supp %D%/tsan.supp
+EXTRA_DIST += %D%/includes.sh %D%/manual.sh scripts/demo scripts/install-deps scripts/keys scripts/test scripts/test-results scripts/tune %D%/lsan.supp %D%/tsan.supp
 
 # Installed programs find the plugins that were installed with them.
 installcheck-local:

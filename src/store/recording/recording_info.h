@@ -8,34 +8,36 @@
  * Info is all that is known of a recording: the JSON of `spate info --json` and,
  * in part, of the `end` line of the metadata.  The daemon fills the structs for
  * the recordings that it has, and recording_info() from the disks.  Groups say
- * where a key appears.  docs/14-scripting.md has every key of these lists.
+ * where a key appears; the manual repeats those that begin with "only".
  */
 enum {
 	INFO = 1 << 0,	      /* in every info */
-	INFO_DAEMON = 1 << 1, /* in an info of the daemon */
-	INFO_LIVE = 1 << 2,   /* the same while it is recorded */
-	INFO_DISKS = 1 << 3,  /* in an info that is made from the disks */
-	INFO_HEAPS = 1 << 4,  /* if heaps are stored */
+	INFO_DAEMON = 1 << 1, /* only from the daemon */
+	INFO_LIVE = 1 << 2,   /* only while it is recorded */
+	INFO_DISKS = 1 << 3,  /* only of one that is read from the disks */
+	INFO_HEAPS = 1 << 4,  /* only if heaps are stored */
 	INFO_END = 1 << 5,    /* in the `end` line */
 	INFO_ROWS = 1 << 6,   /* in the `end` line if heaps are in rows, because
 				* an index does not have the last heap's end */
-	INFO_SUBS = 1 << 7,   /* if there is more than one substream */
+	INFO_SUBS = 1 << 7,   /* only if there are several substreams */
 	INFO_COUNTED = 1 << 8, /* the daemon counts it; the disks have it from
 				* the `end` line */
 };
 
 #define INFO_KEYS(X)                                                           \
 	X(COUNT, id, INFO_DAEMON, "number in this daemon")                     \
-	X(TEXT, name, INFO, "name")                                            \
-	X(TEXT, state, INFO, "what it does, or how it ended")                  \
+	X(TEXT, name, INFO, "of the recording")                                \
+	X(TEXT, state, INFO,                                                   \
+	  "armed, recording, stopping, complete, failed, cancelled or "        \
+	  "interrupted")                                                       \
 	X(TEXT, stream, INFO, "stream of the configuration")                   \
 	X(TEXT, format, INFO, "format plugin")                                 \
 	X(TIME, start, INFO | INFO_END, "begin")                               \
 	X(TIME, end, INFO | INFO_END, "end, or last block so far")             \
-	X(COUNT, bytes, INFO | INFO_END, "bytes of its files")                 \
-	X(COUNT, payload, INFO, "bytes of a packet that are stored")           \
+	X(BYTES, bytes, INFO | INFO_END, "of its files")                       \
+	X(BYTES, payload, INFO, "of a packet that are stored")                 \
 	X(COUNT, datagrams, INFO | INFO_END | INFO_COUNTED, "that came")       \
-	X(COUNT, packets, INFO | INFO_END, "stored")                           \
+	X(COUNT, packets, INFO | INFO_END, "stored, each once")                \
 	X(COUNT, packets_lost, INFO | INFO_END, "lost before they came")       \
 	X(BOOL, packets_lost_estimated, INFO | KEY_OPTIONAL,                   \
 	  "packets_lost is an estimate")                                       \
@@ -56,36 +58,45 @@ enum {
 	X(COUNT, heaps, INFO | INFO_END | INFO_COUNTED, "finished heaps")      \
 	X(COUNT, heaps_incomplete, INFO | INFO_END | INFO_COUNTED,             \
 	  "finished heaps with packets missing")                               \
-	X(JSON, drops, INFO | INFO_END | INFO_COUNTED, "by reason: DROPS")     \
-	X(JSON, runs, INFO | INFO_ROWS, "INFO_RUN_KEYS")                       \
-	X(JSON, disks, INFO, "INFO_DISK_KEYS")                                 \
+	X(JSON, drops, INFO | INFO_END | INFO_COUNTED,                         \
+	  "an object with a number for each drop (page 13)")                   \
+	X(JSON, runs, INFO | INFO_ROWS, "list of runs: INFO_RUN_KEYS")         \
+	X(JSON, disks, INFO, "list of disks: INFO_DISK_KEYS")                  \
 	X(COUNT, chunks, INFO | INFO_END, "blocks on the disks")               \
 	X(COUNT, gaps, INFO, "blocks that no disk has")                        \
 	X(TEXT, fill, INFO, "what stands for lost packets")                    \
 	X(TEXT, layout, INFO, "how it lies on the disks")                      \
 	X(COUNT, absent, INFO, "blocks whose record is on no disk")            \
-	X(JSON, resumed, INFO, "interruptions after which it went on")         \
-	X(TEXT, store, INFO, "how heaps are stored")                           \
+	X(JSON, resumed, INFO,                                                 \
+	  "list of interruptions after which it went on: `resumed`, "          \
+	  "`stopped`")                                                         \
+	X(TEXT, store, INFO, "heap or cube: how heaps are stored")             \
 	X(COUNT, descriptors, INFO_HEAPS, "descriptor heaps")                  \
 	X(COUNT, controls, INFO_HEAPS, "start, stop and reissue heaps")        \
-	X(COUNT, left_out, INFO_HEAPS, "bytes that are in no chunk")           \
+	X(BYTES, left_out, INFO_HEAPS, "in the index and in no chunk")         \
 	X(TEXT, why, INFO | KEY_OPTIONAL, "why it failed or waits")            \
-	X(JSON, sources, INFO | INFO_END | INFO_COUNTED, "sockets")            \
+	X(JSON, sources, INFO | INFO_END | INFO_COUNTED,                       \
+	  "list of sockets, or of network cards where there are substreams: "  \
+	  "`address`, `device`, `datagrams`, `overruns`, `sender`")            \
 	X(JSON, kernel, INFO | INFO_END | INFO_COUNTED,                        \
-	  "losses of the machine outside of the sockets")                      \
-	X(JSON, subs, INFO | INFO_END, "INFO_SUB_KEYS")                        \
+	  "losses of the machine outside of the sockets: `interfaces[]`, "     \
+	  "`udp` (`in_errors`, `rcvbuf_errors`)")                              \
+	X(JSON, subs, INFO | INFO_END, "list of substreams: INFO_SUB_KEYS")    \
 	X(JSON, silent, INFO | INFO_END | INFO_COUNTED,                        \
-	  "ports that bring nothing")                                          \
+	  "list of ports that bring nothing")                                  \
 	X(TEXT, made_by, INFO_DISKS, "program that recorded it")               \
-	X(JSON, notes, INFO_DISKS, "what is wrong with a foreign one")         \
+	X(JSON, notes, INFO_DISKS,                                             \
+	  "list of what is wrong with one of another program")                 \
 	X(SECONDS, elapsed_s, INFO_LIVE, "since it began")                     \
 	X(COUNT, scan, INFO_LIVE | KEY_OPTIONAL, "number in the schedule")     \
 	X(SECONDS, left_s, INFO_LIVE, "until it stops")                        \
 	X(TIME, stop_at, INFO_LIVE, "when it stops")                           \
 	X(BITS_S, rate, INFO_LIVE, "that come in")                             \
-	X(TEXT, by, INFO_LIVE | KEY_OPTIONAL, "program that ordered it")       \
+	X(TEXT, by, INFO_LIVE | KEY_OPTIONAL,                                  \
+	  "program that ordered it: \"vsi ADDRESS [RUNTIME]\" where "          \
+	  "spate-vsi took the command")                                        \
 	X(BOOL, learning, INFO_LIVE, "the stream is still being looked at")    \
-	X(JSON, blocks, INFO_LIVE, "blocks of memory: total, free")
+	X(JSON, blocks, INFO_LIVE, "of memory: `total`, `free`")
 
 #define INFO_SUB_KEYS(X)                                                       \
 	X(COUNT, sub, INFO, "number")                                          \
@@ -94,7 +105,7 @@ enum {
 	X(COUNT, datagrams, INFO | INFO_COUNTED, "that came")                  \
 	X(COUNT, packets, INFO, "stored")                                      \
 	X(COUNT, packets_lost, INFO, "lost before they came")                  \
-	X(COUNT, bytes, INFO, "bytes of its file")                             \
+	X(BYTES, bytes, INFO, "of its file")                                   \
 	X(COUNT, runs, INFO, "number of runs")                                 \
 	X(COUNT, overruns, INFO | INFO_COUNTED, "lost in its sockets")         \
 	X(TIME, start, INFO, "first packet")                                   \
