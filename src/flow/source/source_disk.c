@@ -422,67 +422,22 @@ disk_put(struct source *s, struct parcel *p)
 	p->own = NULL;
 }
 
-/* ---- rows -------------------------------------------------------------- */
+/* ---- whole packets ----------------------------------------------------- */
 
-/* Finds why a block of rows could not be read as a whole. */
+/* Makes a parcel of the whole units of a good view: slots, or one block of
+ * rows.  0; -EINTR: no unit ends in it; or another -errno. */
 static int
-row_err(struct source_disk *d, const struct pool_stretch *v)
+give_units(struct source_disk *d, struct parcel *p, struct pool_stretch *v,
+	   uint64_t unit)
 {
-	struct pool_stretch next;
-	int err;
-
-	if (v->err)
-		return err_of(v);
-	if (pool_get(&d->position, d->number, v->bytes, 0, &next, 0))
-		return -EIO;
-	err = next.err ? err_of(&next) : -EIO;
-	pool_put(d->reader, &next);
-	return err;
-}
-
-static int
-give_row(struct source_disk *d, struct parcel *p, int64_t until)
-{
-	const struct recording_block *b = block_of(d);
-	struct pool_stretch v;
-	int err;
-
-	if (d->at >= b->record.bytes)
-		return -EAGAIN;
-	if (d->at >= b->bytes) { /* bytes behind its last whole packet */
-		give_lost(d, p, b->record.bytes, -EIO);
-		return 0;
-	}
-	err = pool_get(&d->position, d->number, 0, b->bytes, &v, until);
-	if (err)
-		return err == -ENODATA ? -EAGAIN : err;
-	if (!v.err && v.bytes == b->bytes) {
-		err = give_view(d, p, &v, b->bytes);
-		if (err)
-			pool_put(d->reader, &v);
-		return err;
-	}
-	/* Nothing of the block is given: only one packet's header tells where
-	 * the next begins. */
-	give_lost(d, p, b->bytes, row_err(d, &v));
-	pool_put(d->reader, &v);
-	return 0;
-}
-
-/* ---- slots ------------------------------------------------------------- */
-
-/* Makes a parcel of the whole slots of a good view.  0; -EINTR: no slot ends in
- * it; or another -errno. */
-static int
-give_slots(struct source_disk *d, struct parcel *p, struct pool_stretch *v)
-{
-	uint32_t payload = d->rec->shape.payload;
-	uint64_t total = d->have + v->bytes, rest = total % payload;
+	uint64_t total = d->have + v->bytes, rest = total % unit;
+	bool row = d->rec->shape.store == HEAP_ROW;
 	uint8_t *from = (uint8_t *)v->data - d->have;
 	int err = -EINTR;
 
 	if (total == rest) {
-		memcpy(d->tail + d->have, v->data, v->bytes);
+		if (!row) /* of a row the rest turns out to be bad */
+			memcpy(d->tail + d->have, v->data, v->bytes);
 		d->have = total;
 		return err;
 	}
@@ -495,28 +450,37 @@ give_slots(struct source_disk *d, struct parcel *p, struct pool_stretch *v)
 	return 0;
 }
 
+/* Gives the next slots of a block, or a block of rows as a whole, because only
+ * one packet's header tells where the next begins. */
 static int
 give_data(struct source_disk *d, struct parcel *p, int64_t until)
 {
 	const struct recording_block *b = block_of(d);
-	uint32_t payload = d->rec->shape.payload;
-	uint64_t bytes = b->record.bytes - b->record.bytes % payload, end;
+	bool row = d->rec->shape.store == HEAP_ROW;
+	uint64_t unit = row ? b->bytes : d->rec->shape.payload;
+	uint64_t bytes = row ? unit : b->record.bytes / unit * unit, end;
 	struct pool_stretch v;
 	int err;
 
+	if (row && d->at >= bytes && d->at < b->record.bytes) {
+		/* bytes behind its last whole packet */
+		give_lost(d, p, b->record.bytes, -EIO);
+		return 0;
+	}
 	do {
 		if (d->at >= bytes)
 			return -EAGAIN;
-		err = pool_get(&d->position, d->number, d->at + d->have, 0, &v,
-			       until);
+		err = pool_get(&d->position, d->number, d->at + d->have,
+			       row ? bytes - d->have : 0, &v, until);
 		if (err)
 			return err == -ENODATA ? -EAGAIN : err;
+		if (!v.err && row && d->have)
+			v.err = -EIO; /* longer than a piece */
 		if (v.err) {
-			end = v.at + v.bytes + payload - 1;
-			end -= end % payload;
+			end = (v.at + v.bytes + unit - 1) / unit * unit;
 			give_lost(d, p, end < bytes ? end : bytes, err_of(&v));
 		} else {
-			err = give_slots(d, p, &v);
+			err = give_units(d, p, &v, unit);
 		}
 		if (err || v.err)
 			pool_put(d->reader, &v);
@@ -592,8 +556,6 @@ give(struct source_disk *d, struct parcel *p, int64_t until)
 		return 0;
 	if (b->record.kind != INDEX_BLOCK)
 		return give_nothing(d, p);
-	if (d->rec->shape.store == HEAP_ROW)
-		return give_row(d, p, until);
 	return give_data(d, p, until);
 }
 
