@@ -25,6 +25,8 @@
 #include <sys/epoll.h>
 #include <sys/random.h>
 
+#include "wire/copy.h"
+
 void
 fetch_make(struct fetch *f, const struct fetch_args *args)
 {
@@ -34,7 +36,17 @@ fetch_make(struct fetch *f, const struct fetch_args *args)
 		.line = &args->framed->line[args->source],
 		.packet_bytes = args->framed->packet_bytes,
 	};
+	f->crc32c = f->line->inlet.crc32c;
 	f->line->inlet.beside = true;
+	for (unsigned i = 0; i < FETCH_MESSAGES; i++)
+		f->message[i].fetch = f;
+}
+
+void
+fetch_make_copy(struct fetch *f, struct ucx_library *library,
+		wire_crc32c *crc32c)
+{
+	*f = (struct fetch){ .library = library, .crc32c = crc32c };
 	for (unsigned i = 0; i < FETCH_MESSAGES; i++)
 		f->message[i].fetch = f;
 }
@@ -50,6 +62,13 @@ fetch_free(struct fetch *f)
 
 /* ---- offers of libucx -------------------------------------------------- */
 
+/* Returns the number of the front. */
+static uint64_t
+taken(const struct fetch *f)
+{
+	return f->line ? f->line->inlet.taken : f->taken;
+}
+
 static const char *
 offer_check(struct fetch *f, struct fetch_message *m, const uint8_t *header,
 	    const ucp_am_recv_param_t *param)
@@ -59,17 +78,19 @@ offer_check(struct fetch *f, struct fetch_message *m, const uint8_t *header,
 
 	if (!(param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV))
 		return "a message that did not wait to be fetched";
-	if (m->state != FETCH_NONE ||
-	    number - f->line->inlet.taken >= FETCH_MESSAGES)
+	if (m->state != FETCH_NONE || number - taken(f) >= FETCH_MESSAGES)
 		return "more messages than were taken";
-	why = wire_unpack(&m->frame, header, f->line->inlet.crc32c);
+	why = f->line ? wire_unpack(&m->frame, header, f->crc32c)
+		      : wire_copy_unpack(&m->frame, header, f->crc32c);
 	if (why)
 		return why;
-	if (m->frame.type != WIRE_DATA || !m->frame.packets)
+	if (f->line && (m->frame.type != WIRE_DATA || !m->frame.packets))
 		return "a message without packets";
+	if (!f->line && m->frame.type != WIRE_PIECE)
+		return "a message that is no piece";
 	if (m->frame.payload_bytes != m->bytes)
 		return "a message that is not as long as it says";
-	return wire_check_data(&m->frame, f->packet_bytes);
+	return f->line ? wire_check_data(&m->frame, f->packet_bytes) : NULL;
 }
 
 static void
@@ -117,14 +138,15 @@ came(void *request, ucs_status_t status, size_t bytes, void *user_data)
 	if (status != UCS_OK || bytes != m->bytes)
 		m->fetch->why = "a message that could not be fetched";
 	m->state = FETCH_HERE;
-	m->fetch->peer->bytes += bytes;
+	if (m->fetch->peer)
+		m->fetch->peer->bytes += bytes;
 	m->fetch->library->ucp_request_free(request);
 }
 
 /* ---- senders ----------------------------------------------------------- */
 
 const char *
-fetch_join(struct fetch *f, uint8_t *to, uint32_t *bytes)
+fetch_listen(struct fetch *f, int fd, uint8_t *to, uint32_t *bytes)
 {
 	const ucp_am_handler_param_t param = {
 		.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID |
@@ -136,25 +158,22 @@ fetch_join(struct fetch *f, uint8_t *to, uint32_t *bytes)
 		.cb = offered,
 		.arg = f,
 	};
-	struct epoll_event e = { .events = EPOLLIN };
 	struct sockaddr_storage here = { 0 };
 	socklen_t size = sizeof here;
 	uint32_t room = *bytes - UCX_WHERE;
 
 	f->why = NULL;
 	f->known = f->tame = false;
-	f->line->inlet.taken = 0;
+	f->taken = 0;
 	if (getrandom(&f->token, sizeof f->token, GRND_NONBLOCK) !=
 	    sizeof f->token)
 		return "no random numbers";
 	if (ucx_worker_open(&f->worker, f->library, UCX_FAR, f->text,
 			    sizeof f->text))
 		return f->text;
-	e.data.fd = f->worker.fd;
 	if (f->library->ucp_worker_set_am_recv_handler(f->worker.worker,
 						       &param) != UCS_OK ||
-	    epoll_ctl(f->peer->set, EPOLL_CTL_ADD, f->worker.fd, &e) < 0 ||
-	    getsockname(f->peer->fd, (void *)&here, &size) < 0 ||
+	    getsockname(fd, (void *)&here, &size) < 0 ||
 	    ucx_worker_address(&f->worker, to + UCX_WHERE, &room))
 		return "libucx's worker does not work";
 	/* Failure is ignored: a sender on this host needs no listener. */
@@ -165,12 +184,28 @@ fetch_join(struct fetch *f, uint8_t *to, uint32_t *bytes)
 	return NULL;
 }
 
+const char *
+fetch_join(struct fetch *f, uint8_t *to, uint32_t *bytes)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+	const char *why;
+
+	f->line->inlet.taken = 0;
+	why = fetch_listen(f, f->peer->fd, to, bytes);
+	e.data.fd = f->worker.fd;
+	if (!why &&
+	    epoll_ctl(f->peer->set, EPOLL_CTL_ADD, f->worker.fd, &e) < 0)
+		why = "libucx's worker does not work";
+	return why;
+}
+
 void
 fetch_leave(struct fetch *f)
 {
 	if (!f->worker.open)
 		return;
-	epoll_ctl(f->peer->set, EPOLL_CTL_DEL, f->worker.fd, NULL);
+	if (f->peer)
+		epoll_ctl(f->peer->set, EPOLL_CTL_DEL, f->worker.fd, NULL);
 	ucx_worker_close(&f->worker);
 	for (unsigned i = 0; i < FETCH_MESSAGES; i++)
 		f->message[i].state = FETCH_NONE;
@@ -181,7 +216,7 @@ fetch_leave(struct fetch *f)
 static struct fetch_message *
 front(struct fetch *f)
 {
-	return &f->message[f->line->inlet.taken % FETCH_MESSAGES];
+	return &f->message[taken(f) % FETCH_MESSAGES];
 }
 
 /*
@@ -336,13 +371,11 @@ front_give(struct fetch *f)
 static void
 told_free(struct fetch *f)
 {
-	uint64_t taken = f->line->inlet.taken;
-
 	for (unsigned i = 0; i < FETCH_MESSAGES; i++) {
 		struct fetch_message *m = &f->message[i];
 
 		if (m->state != FETCH_NONE &&
-		    read_le64(m->header + UCX_NUMBER) < taken)
+		    read_le64(m->header + UCX_NUMBER) < taken(f))
 			m->state = FETCH_NONE;
 	}
 }
@@ -350,7 +383,7 @@ told_free(struct fetch *f)
 const char *
 fetch_look(struct fetch *f, const struct receive_batch *b)
 {
-	uint64_t taken = f->line->inlet.taken;
+	uint64_t number = taken(f);
 	const char *why;
 	int err;
 
@@ -364,7 +397,7 @@ fetch_look(struct fetch *f, const struct receive_batch *b)
 	ucx_worker_go(&f->worker);
 	for (unsigned i = 0; i < FETCH_MESSAGES && !f->why; i++) {
 		struct fetch_message *m =
-		    &f->message[(taken + i) % FETCH_MESSAGES];
+		    &f->message[(number + i) % FETCH_MESSAGES];
 
 		if (m->state == FETCH_OFFERED)
 			take(f, m, b);
@@ -387,4 +420,35 @@ fetch_rest(struct fetch *f, bool *again)
 		return true;
 	}
 	return !ucx_worker_rest(&f->worker);
+}
+
+/* ---- copies ------------------------------------------------------------ */
+
+/*
+ * A block of a copy is memory that stays until its pieces are there, so every
+ * payload goes straight to it, whatever the transport.
+ */
+int
+fetch_piece(struct fetch *f, const uint8_t *header, void *to)
+{
+	struct fetch_message *m = front(f);
+
+	ucx_worker_go(&f->worker);
+	if (m->state == FETCH_OFFERED && !f->why) {
+		m->straight = true;
+		m->at = to;
+		if (memcmp(m->header, header, WIRE_HEADER))
+			f->why = "a message that is not of its frame";
+		else if (!to && !stage(m))
+			f->why = "a message for which there is no memory";
+		else if (get(f, m))
+			ucx_worker_go(&f->worker);
+	}
+	if (f->why)
+		return -EBADMSG;
+	if (m->state != FETCH_HERE)
+		return f->worker.err ? f->worker.err : -EAGAIN;
+	m->state = FETCH_NONE;
+	f->taken++;
+	return 0;
 }

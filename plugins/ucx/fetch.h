@@ -6,15 +6,16 @@
 #include "ucx/worker.h"
 
 /*
- * Fetches the payloads of one connection's frames by UCX.  Each payload is an
+ * Fetches the payloads of one connection's frames by UCX, for a stream or for a
+ * copy.  Each payload is an
  * active message that announces itself and stays with its sender until it is
  * asked for, so a full pool makes the sender wait.
  *
  *   NONE -> OFFERED -> COMES -> HERE -> NONE
  *
  * Messages are numbered.  The front is the message whose frame is first in the
- * inlet.  The receiver thread calls all functions but fetch_make() and
- * fetch_free().
+ * inlet, or that a copy asks for.  The receiver thread, or that of the copy's
+ * connection, calls all functions but fetch_make() and fetch_free().
  */
 enum { FETCH_MESSAGES = 16 };
 
@@ -39,9 +40,12 @@ struct fetch_message {
 struct fetch {
 	struct ucx_library *library;
 	struct ucx_worker worker; /* open while a sender is connected */
+	wire_crc32c *crc32c;
+	/* of a stream; NULL for a copy */
 	struct peer *peer;
 	struct framed_line *line;
 	uint32_t packet_bytes;
+	uint64_t taken; /* of a copy: number of the front */
 	/* random number that the sender puts into its messages */
 	uint64_t token;
 	/*
@@ -70,5 +74,20 @@ const char *fetch_join(struct fetch *f, uint8_t *to, uint32_t *bytes);
 void fetch_leave(struct fetch *f);
 const char *fetch_look(struct fetch *f, const struct receive_batch *b);
 bool fetch_rest(struct fetch *f, bool *again);
+
+/* ---- copies ---------------------------------------------------------- */
+
+void fetch_make_copy(struct fetch *f, struct ucx_library *library,
+		     wire_crc32c *crc32c);
+
+/*
+ * Lets the sender of the TCP connection `fd` connect; writes the payload of
+ * BESIDE.  *bytes is the room at `to`, then the length.  Returns NULL, or a
+ * sentence why not.
+ */
+const char *fetch_listen(struct fetch *f, int fd, uint8_t *to, uint32_t *bytes);
+
+/* As receive_beside_ops::fetch. */
+int fetch_piece(struct fetch *f, const uint8_t *header, void *to);
 
 #endif

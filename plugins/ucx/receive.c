@@ -11,6 +11,7 @@
  * in which every machine is trusted is good enough, and the manual says so.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "contract/format.h"
@@ -193,6 +195,130 @@ ucx_open(struct receive_state **state, const struct receive_args *args)
 				args);
 }
 
+/* ---- copies ------------------------------------------------------------- */
+
+/*
+ * What fetches the pieces of one connection of a copy.  libucx lets a worker to
+ * which no sender ever connected not be destroyed (worker.h): it is kept for
+ * the next connection to the same address.
+ */
+struct receive_beside {
+	struct fetch fetch;
+	struct ucx_library library;
+	struct sockaddr_storage here; /* the connection's own address */
+	struct receive_beside *next;  /* links `kept` */
+};
+
+/* Protects `kept`, and lets one thread at a time start libucx. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct receive_beside *kept;
+
+static struct receive_beside *
+kept_take(const struct sockaddr_storage *here)
+{
+	struct receive_beside **at = &kept, *b;
+
+	while ((b = *at) && memcmp(&b->here, here, sizeof *here))
+		at = &b->next;
+	if (b)
+		*at = b->next;
+	return b;
+}
+
+static void
+copy_close(struct receive_beside *b)
+{
+	pthread_mutex_lock(&lock);
+	fetch_leave(&b->fetch);
+	if (b->fetch.worker.worker) {
+		b->next = kept;
+		kept = b;
+	} else {
+		fetch_free(&b->fetch);
+		ucx_library_close(&b->library);
+		free(b);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static int
+copy_make(struct receive_beside **out, const struct receive_beside_args *args)
+{
+	struct receive_beside *b = calloc(1, sizeof *b);
+	int err;
+
+	if (!b) {
+		snprintf(args->why, args->why_bytes, "out of memory");
+		return -ENOMEM;
+	}
+	err = ucx_library_open(&b->library, args->why, args->why_bytes);
+	if (err) {
+		ucx_library_close(&b->library);
+		free(b);
+		return err;
+	}
+	fetch_make_copy(&b->fetch, &b->library, args->crc32c);
+	*out = b;
+	return 0;
+}
+
+static int
+copy_open(struct receive_beside **out, struct receive_beside_args *args)
+{
+	struct sockaddr_storage here = { 0 };
+	socklen_t size = sizeof here;
+	struct receive_beside *b;
+	const char *why = NULL;
+	int err = 0;
+
+	if (getsockname(args->fd, (void *)&here, &size) < 0)
+		return -errno;
+	pthread_mutex_lock(&lock);
+	b = kept_take(&here);
+	if (!b)
+		err = copy_make(&b, args);
+	if (!err) {
+		b->here = here;
+		why = fetch_listen(&b->fetch, args->fd, args->where,
+				   &args->where_bytes);
+	}
+	pthread_mutex_unlock(&lock);
+	if (why) {
+		snprintf(args->why, args->why_bytes, "%s", why);
+		copy_close(b);
+		err = -EIO;
+	}
+	*out = err ? NULL : b;
+	return err;
+}
+
+static int
+copy_fd(const struct receive_beside *b)
+{
+	return b->fetch.worker.fd;
+}
+
+static bool
+copy_rest(struct receive_beside *b)
+{
+	ucx_worker_go(&b->fetch.worker);
+	return ucx_worker_rest(&b->fetch.worker);
+}
+
+static int
+copy_fetch(struct receive_beside *b, const uint8_t *header, void *to)
+{
+	return fetch_piece(&b->fetch, header, to);
+}
+
+static const struct receive_beside_ops copies = {
+	.open = copy_open,
+	.fd = copy_fd,
+	.rest = copy_rest,
+	.fetch = copy_fetch,
+	.close = copy_close,
+};
+
 SPATE_PLUGIN const struct receive_ops spate_receive = {
 	.head = { .abi = SPATE_ABI,
 		  .bytes = sizeof(struct receive_ops),
@@ -207,4 +333,5 @@ SPATE_PLUGIN const struct receive_ops spate_receive = {
 	.counts = peers_counts,
 	.close = peers_close,
 	.plan = ucx_plan,
+	.beside = &copies,
 };

@@ -23,6 +23,9 @@
 #include "way.h"
 #include "net/url.h"
 
+/* pieces of a copy on their way at a time, per connection */
+enum { COPY_MESSAGES = 4 };
+
 struct ucx_send_options {
 	int64_t vanish;
 	uint64_t message;
@@ -143,6 +146,47 @@ ucx_close(struct send_state *s)
 	free(s);
 }
 
+/* ---- copies ------------------------------------------------------------ */
+
+static int
+ucx_beside_open(const struct channel_beside **beside, void **args,
+		uint32_t channel_bytes, char *why, uint32_t why_bytes)
+{
+	struct way_args *a;
+	int err;
+
+	if (channel_bytes != sizeof(struct channel)) {
+		snprintf(why, why_bytes,
+			 "the send plugin ucx is of another build of spate");
+		return -ELIBACC;
+	}
+	a = calloc(1, sizeof *a);
+	if (!a) {
+		snprintf(why, why_bytes, "out of memory");
+		return -ENOMEM;
+	}
+	/* A copy checks its pieces itself, and copies them to the stage. */
+	a->depth = COPY_MESSAGES;
+	err = ucx_library_open(&a->library, why, why_bytes);
+	if (err) {
+		ucx_library_close(&a->library);
+		free(a);
+		return err;
+	}
+	*beside = &ucx_way;
+	*args = a;
+	return 0;
+}
+
+static void
+ucx_beside_close(void *args)
+{
+	struct way_args *a = args;
+
+	ucx_library_close(&a->library);
+	free(a);
+}
+
 SPATE_PLUGIN const struct send_ops spate_send = {
 	.head = { .abi = SPATE_ABI,
 		  .bytes = sizeof(struct send_ops),
@@ -161,4 +205,6 @@ SPATE_PLUGIN const struct send_ops spate_send = {
 	.facts = framed_facts,
 	.close = ucx_close,
 	.back = framed_back,
+	.beside_open = ucx_beside_open,
+	.beside_close = ucx_beside_close,
 };

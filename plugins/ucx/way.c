@@ -339,6 +339,22 @@ way_send(struct channel *c, struct way_message *m)
 	return w->worker.err;
 }
 
+static uint8_t *
+way_stage(const struct channel *c)
+{
+	return way_next(c)->stage;
+}
+
+static int
+way_put(struct channel *c)
+{
+	struct way_message *m = way_next(c);
+
+	m->in_place = false;
+	m->data = m->stage;
+	return way_send(c, m);
+}
+
 static int
 way_step(struct channel *c, int64_t now)
 {
@@ -404,5 +420,7 @@ const struct channel_beside ucx_way = {
 	.release = way_release,
 	.waits = way_waits,
 	.poll = way_poll,
+	.stage = way_stage,
+	.put = way_put,
 	.way = "ucx, active messages",
 };

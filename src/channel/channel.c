@@ -216,6 +216,10 @@ answer_do(struct channel *c, const struct wire_frame *f, const uint8_t *payload)
 	case WIRE_WELCOME:
 		if (!c->a->hear)
 			return broken(c, -EXDEV, "takes copies");
+		if (c->a->beside && !c->a->beside->is_open(c))
+			return broken(c, -EPROTO,
+				      "takes copies by TCP: tcp:// sends to "
+				      "it");
 		c->state = CHANNEL_OPEN;
 		return 0;
 	case WIRE_REFUSE: return refused(c, payload, f->payload_bytes);
@@ -296,11 +300,17 @@ int
 channel_put(struct channel *c, const struct wire_frame *f, const void *payload,
 	    int64_t now)
 {
+	bool beside = c->a->beside && f->type == WIRE_PIECE;
+	int err;
+
 	c->frame = *f;
 	c->spoke = now;
+	err = beside ? c->a->beside->put(c) : 0;
+	if (err)
+		return broken(c, err, "is gone: %s", strerror(-err));
 	wire_pack(&c->frame, c->header, c->a->host->crc32c);
 	line_give(&c->line, c->header, WIRE_HEADER);
-	if (f->payload_bytes)
+	if (f->payload_bytes && !beside)
 		line_give(&c->line, payload, f->payload_bytes);
 	return channel_flush(c);
 }

@@ -49,8 +49,9 @@ position_is_before(struct run_position a, struct run_position b)
 struct channel;
 
 /*
- * Callbacks for payloads of DATA frames that do not go over the TCP connection
- * (plugins/ucx/way.h). channel_begin() to channel_detach() then use them, too.
+ * Callbacks for payloads of DATA and PIECE frames that do not go over the TCP
+ * connection (plugins/ucx/way.h). channel_begin() to channel_detach() then use
+ * them, too.
  */
 struct channel_beside {
 	/*
@@ -72,6 +73,13 @@ struct channel_beside {
 	uint64_t (*waits)(const struct channel *c); /* packets on their way */
 	unsigned (*poll)(const struct channel *c, struct pollfd *fd,
 			 int64_t *until);
+	/*
+	 * Pieces of a copy: the memory for the next one, which may be filled
+	 * once is_free(); and sending it, with the header c->frame.  0 or
+	 * -errno.
+	 */
+	uint8_t *(*stage)(const struct channel *c);
+	int (*put)(struct channel *c);
 	const char *way; /* text for send_facts::way */
 };
 
@@ -185,12 +193,20 @@ int channel_send(struct channel *c, int64_t now);
 int channel_mark(struct channel *c, struct run_position at, int64_t now);
 int channel_end(struct channel *c, struct run_position at, int64_t now);
 
+/* Memory for the payload of a copy's next PIECE: `most` bytes. */
+static inline uint8_t *
+channel_stage(const struct channel *c)
+{
+	return c->a->beside ? c->a->beside->stage(c) : c->stage;
+}
+
 /* Sends what was given to the line; returns as channel_send(). */
 int channel_flush(struct channel *c);
 
 /*
  * Sends a frame of a copy, whose payload_bytes and payload_crc are set; the
- * payload stays in place while line_is_busy().  Returns as channel_send().
+ * payload stays in place while line_is_busy(), that of a PIECE, which lies in
+ * channel_stage(), until channel_is_free().  Returns as channel_send().
  */
 int channel_put(struct channel *c, const struct wire_frame *f,
 		const void *payload, int64_t now);

@@ -165,6 +165,49 @@ struct receive_args {
 	uint32_t why_bytes; /* bytes that `why` has room for */
 };
 
+/*
+ * Payloads beside a connection: the core has accepted a TCP connection, reads
+ * its frames, and has the plugin fetch some of their payloads another way.
+ * Copies use it (wire/copy.h).
+ *
+ *   open -> { fetch, until it does not return -EAGAIN } -> close
+ *
+ * The connection's own thread makes all calls; threads of other connections
+ * call at the same time.  Only open may block.
+ */
+struct receive_beside_args {
+	int fd;		      /* the TCP connection */
+	uint8_t *where;	      /* open writes the payload of BESIDE here */
+	uint32_t where_bytes; /* room at `where`; on return the length */
+	uint32_t (*crc32c)(uint32_t crc, const void *data, uint64_t bytes);
+	char *why; /* room for open()'s sentence on failure */
+	uint32_t why_bytes;
+};
+
+struct receive_beside;
+
+struct receive_beside_ops {
+	/* 0, or -errno with `why`. */
+	int (*open)(struct receive_beside **beside,
+		    struct receive_beside_args *args);
+	int (*fd)(const struct receive_beside *beside);
+	/*
+	 * Moves on what is under way, and prepares the descriptor to be polled
+	 * for reading; false: there is more to do at once.
+	 */
+	bool (*rest)(struct receive_beside *beside);
+	/*
+	 * Fetches the next payload, that of the frame with this packed header,
+	 * to `to`; NULL: drops it.  Returns 0; -EAGAIN: call again with the
+	 * same arguments after the descriptor polled readable; another -errno:
+	 * it will not come.  The plugin may write to `to` until fetch returns
+	 * 0, or close does.
+	 */
+	int (*fetch)(struct receive_beside *beside, const uint8_t *header,
+		     void *to);
+	void (*close)(struct receive_beside *beside);
+};
+
 struct receive_state;
 struct format_ops;
 struct format_shape;
@@ -207,6 +250,9 @@ struct receive_ops {
 	 * Returns the substream that a source brings.  NULL: 0 for all sources.
 	 */
 	unsigned (*sub)(const struct receive_state *state, unsigned source);
+
+	/* NULL: the plugin fetches no payloads beside a connection. */
+	const struct receive_beside_ops *beside;
 };
 
 #endif

@@ -128,6 +128,7 @@ enum {
 };
 
 struct send_state;
+struct channel_beside;
 
 struct send_ops {
 	struct plugin head;
@@ -214,6 +215,20 @@ struct send_ops {
 	 * rate.
 	 */
 	void (*rate)(struct send_state *state, uint64_t bits);
+
+	/*
+	 * Opens the callbacks by which a copy's channels send payloads beside
+	 * their TCP connections (channel/channel.h): *args is
+	 * channel_args::beside_args of all channels of the copy, whose thread
+	 * makes all calls.  `channel_bytes` is sizeof(struct channel) of the
+	 * caller; -ELIBACC: the plugin was built with another.  0, or -errno
+	 * with a sentence.  Both are NULL for a plugin that has no other way
+	 * than TCP.
+	 */
+	int (*beside_open)(const struct channel_beside **beside, void **args,
+			   uint32_t channel_bytes, char *why,
+			   uint32_t why_bytes);
+	void (*beside_close)(void *args); /* when all channels are freed */
 };
 
 #endif

@@ -49,7 +49,7 @@ wire_copy_check(const struct wire_frame *f)
 	bool counts = f->type == WIRE_INDEX || f->type == WIRE_WANT ||
 		      f->type == WIRE_CLOSE;
 
-	if (f->type < WIRE_HEAD)
+	if (f->type < WIRE_HEAD || f->type == WIRE_BESIDE)
 		return wire_check(f);
 	if (f->type >= WIRE_COPY_TYPES)
 		return "a frame of a type that is not known here";

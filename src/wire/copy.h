@@ -12,7 +12,7 @@
  * numbers, index records and checksums of its blocks, the lines of its
  * metadata, and all bytes of every block.  It uses the frame header of frame.h
  * with types of its own.  Each connection begins with a HELLO whose JSON says
- * {"copy":true,"name":..,["as":..]} and the WELCOME that answers it; then the
+ * {"copy":true,"name":..,["as":..],["beside":..]} and the WELCOME that answers it; then the
  * sender's STATE without payload, which says that it comes to copy and not only
  * to ask.
  *
@@ -21,7 +21,9 @@
  *   sender    HEAD { INDEX }* ASK          { LEFT }*  AGREE        CLOSE
  *   receiver                      { WANT }*           { WANT }* AGREE  CLOSE
  *
- * Every connection carries PIECEs of wanted blocks, in any order.  On
+ * Every connection carries PIECEs of wanted blocks, in any order.  A sender that
+ * names a plugin as "beside" gets BESIDE before the WELCOME: the payloads of
+ * PIECEs then go that way, and their headers alone over this connection.  On
  * connections other than 0 an ASK says that all pieces for the ASK or AGREE of
  * connection 0 with the same `run` have been sent before it.  INDEX and ASK come again as a recording
  * grows; pieces and AGREE come again until both ends have the same blocks.

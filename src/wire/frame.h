@@ -77,8 +77,8 @@ enum wire_type {
 	WIRE_WELCOME = 7,   /* payload: JSON, or none */
 	WIRE_REFUSE = 8,    /* payload: JSON with the reason (refuse.h) */
 	WIRE_TYPES,	    /* one more than the last type above */
-	WIRE_BESIDE = 24,   /* before a HAVE: payloads of DATA do not come
-			     * over this connection but over a channel of
+	WIRE_BESIDE = 24,   /* before a HAVE or WELCOME: payloads of DATA
+			     * and PIECE do not come over this connection but over a channel of
 			     * their own (ucx); this payload says how to
 			     * reach it */
 };

@@ -74,6 +74,7 @@ FLOW_LONG = \
 	%D%/real_record_sdp.sh \
 	%D%/copy_full.sh \
 	%D%/copy_stall.sh \
+	%D%/copy_ucx.sh \
 	%D%/send_copy.sh \
 	%D%/record_at.sh \
 	%D%/schedule_hostile.sh \

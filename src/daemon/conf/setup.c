@@ -174,6 +174,11 @@ const struct option_key setup_inbox_options[] = {
 	  .min = 1,
 	  .max = 1024,
 	  .help = "most connections at a time, of all copies together" },
+	{ .name = "beside",
+	  .type = OPTION_TEXTS,
+	  .offset = AT_INBOX(beside),
+	  .help = "[ \"ucx\" ]: receive plugins that may fetch the data of "
+		  "copies sent to ucx://; none: TCP alone" },
 	{ .name = NULL },
 };
 
@@ -207,6 +212,27 @@ loopback_check(struct setup *c, const config_setting_t *group,
 	return 0;
 }
 
+/* Every plugin of `beside` is there, and fetches payloads. */
+static int
+beside_check(struct setup *c, const config_setting_t *group,
+	     struct fault *fault)
+{
+	const struct option_texts *beside = &c->inbox.beside;
+	const struct receive_ops *ops;
+
+	for (unsigned i = 0; i < beside->n; i++) {
+		if (module_receive(beside->text[i], &ops, fault))
+			return blame(c, group, "beside", fault);
+		if (ops->beside)
+			continue;
+		fault_set(fault, -EINVAL, "conf",
+			  "inbox: the receive plugin %s carries no copies",
+			  beside->text[i]);
+		return blame(c, group, "beside", fault);
+	}
+	return 0;
+}
+
 /* Reads the group `inbox` (setup.c).  Returns 0, or -errno with a
  * fault. */
 static int
@@ -226,6 +252,8 @@ setup_inbox_read(struct setup *c, struct fault *fault)
 				  &c->inbox.listen, &c->inbox.allow, fault);
 	if (!err)
 		err = loopback_check(c, group, fault);
+	if (!err)
+		err = beside_check(c, group, fault);
 	if (!err && c->inbox.secret_file)
 		err =
 		    secret_read(&c->inbox.secret, c->inbox.secret_file, fault);

@@ -42,7 +42,8 @@ struct setup_control {
 /* The group `inbox`.  Without `listen` there is no inbox. */
 struct setup_inbox {
 	struct option_texts listen, allow;
-	const char *secret_file; /* NULL: none */
+	struct option_texts beside; /* names of receive plugins */
+	const char *secret_file;    /* NULL: none */
 	uint32_t connections;
 	struct secret secret;
 };

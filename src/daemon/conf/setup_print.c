@@ -239,6 +239,8 @@ inbox_print(const struct setup_inbox *in)
 		printf("%s %s", i ? "," : "inbox   ", in->listen.text[i]);
 	for (unsigned i = 0; i < in->allow.n; i++)
 		printf("%s %s", i ? "," : ", for", in->allow.text[i]);
+	for (unsigned i = 0; i < in->beside.n && in->listen.n; i++)
+		printf("%s %s", i ? "," : ", also by", in->beside.text[i]);
 	if (in->listen.n)
 		printf("%s\n", in->secret.n ? ", who know the secret" : "");
 }

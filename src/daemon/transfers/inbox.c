@@ -34,6 +34,7 @@
 #include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/log.h"
+#include "base/module.h"
 #include "base/secret.h"
 #include "base/units.h"
 #include "control/answer.h"
@@ -65,7 +66,8 @@ struct inbox {
 	struct recorder *r;
 	struct copy_in_host host;
 	struct secret secret;
-	struct listener listener; /* the list of entries is under the lock */
+	struct option_texts beside; /* as configured */
+	struct listener listener;   /* the list of entries is under the lock */
 	struct inbox_caller *callers; /* private to the event loop */
 	unsigned callers_n;
 	bool stopping;
@@ -88,6 +90,8 @@ struct inbox_greeting {
 	struct copy_in_hello hello;
 	char name[LAYOUT_FILE];
 	bool copy, as;
+	/* the plugin that should fetch its payloads; "": none */
+	char beside[16];
 };
 
 /* ---- greeting -------------------------------------------------------- */
@@ -110,7 +114,7 @@ inbox_prove(struct inbox_caller *c, struct fault *fault)
 		   : 0;
 }
 
-enum { LINGER_S = 2, HELLO_MOST = 64 << 10 };
+enum { LINGER_S = 2, HELLO_MOST = 64 << 10, BESIDE_MOST = 3072 };
 
 /* ---- refusing -------------------------------------------------------- */
 
@@ -157,7 +161,8 @@ hello_read(struct inbox_greeting *g, const uint8_t *payload, uint32_t bytes,
 	   struct fault *fault)
 {
 	struct wire_hello h;
-	const char *why = wire_hello_unpack(&h, payload, bytes), *name, *as;
+	const char *why = wire_hello_unpack(&h, payload, bytes);
+	const char *name, *as, *beside;
 	json_t *about;
 
 	if (why)
@@ -166,6 +171,7 @@ hello_read(struct inbox_greeting *g, const uint8_t *payload, uint32_t bytes,
 			   bytes - WIRE_HELLO_BYTES, 0, NULL);
 	name = json_string_value(json_object_get(about, "name"));
 	as = json_string_value(json_object_get(about, "as"));
+	beside = json_string_value(json_object_get(about, "beside"));
 	g->copy = json_is_true(json_object_get(about, "copy"));
 	g->hello = (struct copy_in_hello){
 		.transfer = h.transfer,
@@ -174,6 +180,8 @@ hello_read(struct inbox_greeting *g, const uint8_t *payload, uint32_t bytes,
 		.connections = h.connections,
 		.connection = h.connection,
 	};
+	if (beside)
+		snprintf(g->beside, sizeof g->beside, "%s", beside);
 	g->as = as;
 	name = as ? as : name;
 	if (name && layout_folder_good(name))
@@ -245,6 +253,53 @@ prove(const struct inbox_caller *c, const uint8_t *hello, struct fault *fault)
 	return handshake_send(c, &h);
 }
 
+static bool
+may_beside(const struct option_texts *names, const char *name)
+{
+	for (unsigned i = 0; i < names->n; i++) {
+		if (!strcmp(names->text[i], name))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Opens what fetches the payloads of pieces, if the sender asked for that, and
+ * sends BESIDE.
+ */
+static int
+beside_open(struct inbox_caller *c, const char *name, struct fault *fault)
+{
+	const struct wire_frame f = { .type = WIRE_BESIDE };
+	struct copy_link *l = &c->link.link;
+	const struct receive_ops *ops;
+	uint8_t where[BESIDE_MOST];
+	char why[160] = "";
+	struct receive_beside_args args = { .fd = l->fd,
+					    .where = where,
+					    .where_bytes = sizeof where,
+					    .crc32c = crc32c,
+					    .why = why,
+					    .why_bytes = sizeof why };
+	int err;
+
+	if (!*name)
+		return 0;
+	if (!may_beside(&c->inbox->beside, name) ||
+	    module_receive(name, &ops, fault) || !ops->beside)
+		return fault_set(fault, -EPROTO, "beside",
+				 "this inbox takes copies by TCP: tcp:// sends "
+				 "to it");
+	l->ops = ops->beside;
+	err = l->ops->open(&l->beside, &args);
+	if (err) {
+		fault_set(fault, err, "busy", "%s cannot be used", name);
+		fault_why(fault, "%s", *why ? why : strerror(-err));
+		return err;
+	}
+	return link_send(l, &f, where, args.where_bytes);
+}
+
 /* Reads the HELLO, checks the proof, and sends WELCOME. */
 static int
 inbox_greet(struct inbox_caller *c, struct inbox_greeting *g,
@@ -279,6 +334,8 @@ inbox_greet(struct inbox_caller *c, struct inbox_greeting *g,
 	if (!err)
 		err = inbox_prove(c, fault);
 	free(payload);
+	if (!err)
+		err = beside_open(c, g->beside, fault);
 	return err ? err : link_send(&c->link.link, &welcome, "{}", 2);
 }
 
@@ -410,6 +467,7 @@ caller_run(void *arg)
 			inbox_refused(in, c->from, fault.what);
 		inbox_refuse(c, &fault);
 	}
+	link_beside_close(&c->link.link);
 	pthread_mutex_lock(&in->lock);
 	c->done = true;
 	pthread_mutex_unlock(&in->lock);
@@ -633,6 +691,7 @@ inbox_open(struct inbox **inbox, struct recorder *r, struct fault *fault)
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	in->r = r;
 	in->secret = conf->secret;
+	in->beside = conf->beside;
 	in->host = (struct copy_in_host){ .arena = r->arena,
 					  .queue = r->queue,
 					  .durable = r->setup.durable,

@@ -253,20 +253,6 @@ piece_place(struct copy_in *c, struct copy_in_link *l, struct copy_piece *p,
 	return err ? copy_in_lie(fault, why) : 0;
 }
 
-/* Reads a piece whose block has yielded its memory; the block is sent again. */
-static int
-piece_drop(const struct copy_in_link *l, uint32_t bytes)
-{
-	uint8_t dust[16384];
-	int err = 0;
-
-	for (uint32_t n; bytes && !err; bytes -= n) {
-		n = bytes < sizeof dust ? bytes : (uint32_t)sizeof dust;
-		err = link_read(&l->link, dust, n, INT64_MAX);
-	}
-	return err;
-}
-
 static int
 piece_take(struct copy_in *c, struct copy_in_link *l,
 	   const struct wire_frame *f, struct fault *fault)
@@ -281,11 +267,14 @@ piece_take(struct copy_in *c, struct copy_in_link *l,
 	if (copy_in_is(c) != COPY_IN_TAKING)
 		return copy_in_lie(fault, "a piece that nobody asked for");
 	err = piece_place(c, l, &p, fault);
-	if (!err && !p.to)
-		return piece_drop(l, p.bytes);
 	if (err)
 		return err;
-	err = link_read(&l->link, p.to, p.bytes, INT64_MAX);
+	err = link_piece(&l->link, f, p.to);
+	if (err == -EBADMSG)
+		err = damaged(fault, "a payload that is not its frame's");
+	/* Its block has yielded its memory, and is sent again. */
+	if (!p.to)
+		return err;
 	crc = err ? 0 : crc32c(0, p.to, p.bytes);
 	if (!err && crc != f->payload_crc)
 		err = damaged(fault, "a piece with a wrong checksum");

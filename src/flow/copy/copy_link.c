@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Sockets are non-blocking, and every wait polls the eventfd too, so that an
- * order to stop is always seen. */
+/*
+ * Sockets are non-blocking, and every wait polls the eventfd too, so that an
+ * order to stop is always seen.  What fetches payloads beside the connection
+ * moves on in every wait, because the sender may need that to connect.
+ */
 #include "flow/copy/copy_link.h"
 
 #include <arpa/inet.h>
@@ -30,11 +33,18 @@ link_tune(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
+/* Waits for `events` of the socket, or news beside it.  0: look again;
+ * -ECANCELED; -ETIMEDOUT; or, waiting for POLLRDHUP, -ECONNRESET. */
 static int
 await(const struct copy_link *l, short events, int64_t until)
 {
-	struct pollfd fd[] = { { .fd = l->fd, .events = events },
-			       { .fd = l->stop, .events = POLLIN } };
+	struct pollfd fd[] = {
+		{ .fd = l->fd, .events = events },
+		{ .fd = l->stop, .events = POLLIN },
+		{ .fd = l->beside ? l->ops->fd(l->beside) : -1,
+		  .events = POLLIN },
+	};
+	bool rests = !l->beside || l->ops->rest(l->beside);
 	int64_t now = clock_steady();
 	int ms = -1, n;
 
@@ -42,12 +52,14 @@ await(const struct copy_link *l, short events, int64_t until)
 		until = l->by;
 	if (until != INT64_MAX)
 		ms = until > now ? (int)((until - now + 999999) / 1000000) : 0;
-	n = poll(fd, 2, ms);
+	n = poll(fd, 3, rests ? ms : 0);
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (fd[1].revents)
 		return -ECANCELED;
-	return n ? 0 : -ETIMEDOUT;
+	if (fd[0].revents && events == POLLRDHUP)
+		return -ECONNRESET;
+	return n || (!rests && ms) ? 0 : -ETIMEDOUT;
 }
 
 int
@@ -105,6 +117,45 @@ link_payload(const struct copy_link *l, const struct wire_frame *f, void *to)
 }
 
 static int
+drop(const struct copy_link *l, uint32_t bytes)
+{
+	uint8_t dust[16384];
+	int err = 0;
+
+	for (uint32_t n; bytes && !err; bytes -= n) {
+		n = bytes < sizeof dust ? bytes : (uint32_t)sizeof dust;
+		err = link_read(l, dust, n, INT64_MAX);
+	}
+	return err;
+}
+
+int
+link_piece(struct copy_link *l, const struct wire_frame *f, void *to)
+{
+	uint8_t header[WIRE_HEADER];
+	int err = 0;
+
+	if (!l->beside)
+		return to ? link_read(l, to, f->payload_bytes, INT64_MAX)
+			  : drop(l, f->payload_bytes);
+	wire_pack(f, header, crc32c);
+	while (!err && (err = l->ops->fetch(l->beside, header, to)) == -EAGAIN)
+		err = await(l, POLLRDHUP, INT64_MAX);
+	/* `to` belongs to a block, which is given back now. */
+	if (err)
+		link_beside_close(l);
+	return err;
+}
+
+void
+link_beside_close(struct copy_link *l)
+{
+	if (l->beside)
+		l->ops->close(l->beside);
+	l->beside = NULL;
+}
+
+static int
 send_all(const struct copy_link *l, struct iovec *iov, unsigned n)
 {
 	while (n) {
@@ -146,12 +197,9 @@ link_send(const struct copy_link *l, const struct wire_frame *frame,
 int
 link_pause(const struct copy_link *l, int ms)
 {
-	struct pollfd fd[] = { { .fd = l->fd, .events = POLLRDHUP },
-			       { .fd = l->stop, .events = POLLIN } };
+	int err = await(l, POLLRDHUP, clock_steady() + ms * NS_MS);
 
-	if (poll(fd, 2, ms) <= 0)
-		return 0;
-	return fd[1].revents ? -ECANCELED : -ECONNRESET;
+	return err == -ETIMEDOUT ? 0 : err;
 }
 
 void

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "contract/receive.h"
 #include "wire/copy.h"
 
 /*
@@ -22,6 +23,9 @@ struct copy_link {
 	/* Steady ns: a limit on every read and write, whatever `until` says; 0:
 	 * no limit. */
 	int64_t by;
+	/* Payloads of pieces come this way; `beside` NULL: with their frames. */
+	const struct receive_beside_ops *ops;
+	struct receive_beside *beside;
 };
 
 /* Sets the options of the socket: a sender that does not answer for half a
@@ -40,12 +44,20 @@ int link_frame(const struct copy_link *l, struct wire_frame *f, int64_t until,
 int link_payload(const struct copy_link *l, const struct wire_frame *f,
 		 void *to);
 
+/* Reads the payload of a piece; `to` NULL: drops it.  Its checksum is the
+ * caller's.  -EBADMSG: another came beside the connection.  After a failure the
+ * connection is of no further use, and nothing writes to `to` any more. */
+int link_piece(struct copy_link *l, const struct wire_frame *f, void *to);
+
+/* Frees what fetches payloads, if there is any. */
+void link_beside_close(struct copy_link *l);
+
 /* Sends a frame; sets its lengths and checksums. */
 int link_send(const struct copy_link *l, const struct wire_frame *frame,
 	      const void *payload, uint32_t bytes);
 
-/* Waits for so many milliseconds.  0; -ECANCELED: told to stop; -ECONNRESET:
- * the peer is gone. */
+/* Waits for so many milliseconds at most.  0; -ECANCELED: told to stop;
+ * -ECONNRESET: the peer is gone. */
 int link_pause(const struct copy_link *l, int ms);
 
 /* Writes the peer's address as text: "10.1.2.3" or "fd00::1". */

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/log.h"
+#include "base/module.h"
 #include "net/url.h"
 
 #define AGAIN	   (NS_SECOND / 4) /* between attempts */
@@ -80,14 +81,51 @@ copy_out_show(struct copy_out *c)
 static int
 inbox_read(struct url *u, const char *to, char *why, uint32_t why_bytes)
 {
-	if (!url_read(u, to, why, why_bytes) && u->scheme == URL_TCP &&
-	    !u->device[0] && u->groups == 1 && url_ports(u) == 1 && !u->path[0])
+	if (!url_read(u, to, why, why_bytes) &&
+	    (u->scheme == URL_TCP || u->scheme == URL_UCX) && !u->device[0] &&
+	    u->groups == 1 && url_ports(u) == 1 && !u->path[0])
 		return 0;
 	snprintf(why, why_bytes,
 		 "'%.200s' is no URL of an inbox, as "
-		 "tcp://10.0.0.7:2631 or tcp://[fd00::7]:2631",
+		 "tcp://10.0.0.7:2631 or ucx://[fd00::7]:2631",
 		 to);
 	return -EINVAL;
+}
+
+/*
+ * Opens what carries the payloads of pieces beside TCP: the send plugin of the
+ * URL's scheme, if it can.  0 or -EPROTO.
+ */
+static int
+beside_open(struct copy_out *c)
+{
+	struct fault fault = { 0 };
+	char line[SEND_SENTENCE];
+	struct url url;
+	int err;
+
+	if (inbox_read(&url, c->a.to, c->why, sizeof c->why))
+		return copy_out_fail(c, "%s", c->why);
+	if (url.scheme == URL_TCP)
+		return 0;
+	snprintf(c->scheme, sizeof c->scheme, "%.*s",
+		 (int)strcspn(c->a.to, ":"), c->a.to);
+	sender_into(&c->base);
+	err = module_send(c->scheme, &c->ops, &fault);
+	if (!err && c->ops->beside_open)
+		err = c->ops->beside_open(&c->link.beside, &c->link.beside_args,
+					  sizeof(struct channel), c->why,
+					  sizeof c->why);
+	sender_out(&c->base);
+	if (fault.code) {
+		fault_line(&fault, line, sizeof line);
+		return copy_out_fail(c, "%s", line);
+	}
+	if (err)
+		return copy_out_fail(c, "%s", c->why);
+	if (c->link.beside)
+		c->base.facts.send.way = c->link.beside->way;
+	return 0;
 }
 
 /* Takes the error of a channel, which left a sentence in c->why. */
@@ -123,15 +161,18 @@ lane_turn(struct copy_out *c, struct channel *l, int64_t now)
 int
 copy_out_turn(struct copy_out *c, int64_t until)
 {
-	struct pollfd fd[COPY_OUT_LANES + 1] = { { .fd = c->base.wake,
-						   .events = POLLIN } };
+	struct pollfd fd[2 * COPY_OUT_LANES + 1] = { { .fd = c->base.wake,
+						       .events = POLLIN } };
 	struct timespec t = { 0 };
 	int64_t now = clock_steady();
 	unsigned n = 1;
 	int err = 0;
 
-	for (unsigned i = 0; i < c->lanes; i++)
+	for (unsigned i = 0; i < c->lanes; i++) {
 		n += line_poll(&c->lane[i].line, &fd[n], &until);
+		if (c->link.beside)
+			n += c->link.beside->poll(&c->lane[i], &fd[n], &until);
+	}
 	if (until > now) {
 		t.tv_sec = (until - now) / NS_SECOND;
 		t.tv_nsec = (until - now) % NS_SECOND;
@@ -185,6 +226,8 @@ link_make(struct copy_out *c)
 
 	if (about && c->a.as)
 		json_object_set_new(about, "as", json_string(c->a.as));
+	if (about && c->link.beside)
+		json_object_set_new(about, "beside", json_string(c->scheme));
 	n = json_dumpb(about, c->json, sizeof c->json - 1, JSON_COMPACT);
 	json_decref(about);
 	if (!n || n >= sizeof c->json)
@@ -200,8 +243,8 @@ link_make(struct copy_out *c)
 	return err ? copy_out_broke(c, err) : 0;
 }
 
-/* Makes the next connection, up to the peer's WELCOME, and says that it comes
- * to copy.  0; -EAGAIN: a later attempt may succeed, and the state says why;
+/* Makes the next connection, until it could carry a piece, and says that it
+ * comes to copy.  0; -EAGAIN: a later attempt may succeed, and the state says why;
  * -ECANCELED; -EPROTO. */
 static int
 connect_lane(struct copy_out *c)
@@ -213,7 +256,7 @@ connect_lane(struct copy_out *c)
 	c->lanes++;
 	if (err)
 		return copy_out_fail(c, "out of memory");
-	while (!err && l->state != CHANNEL_OPEN)
+	while (!err && !channel_is_free(l))
 		err = copy_out_turn(c, clock_steady() + NS_SECOND);
 	return err ? err : copy_out_tell(c, l, &here, NULL, 0);
 }
@@ -424,6 +467,8 @@ static void
 close_all(struct copy_out *c)
 {
 	sender_into(&c->base);
+	if (c->link.beside)
+		c->ops->beside_close(c->link.beside_args);
 	copy_lines_free(c->lines);
 	if (c->rec)
 		recording_close(c->rec);
@@ -446,6 +491,8 @@ run(struct sender *sender)
 	c->buffer = malloc(WIRE_PAYLOAD_MOST);
 	if (!c->buffer)
 		err = copy_out_fail(c, "out of memory");
+	if (!err)
+		err = beside_open(c);
 	sender_into(&c->base);
 	if (!err)
 		err = recording_take(c);
@@ -559,7 +606,8 @@ copy_out_start(struct sender **copy, const struct copy_out_args *a,
 	fault_set(fault, err, err == -EINVAL ? "usage" : "internal",
 		  "cannot copy %.80s to %.150s", a->name, a->to);
 	fault_why(fault, "%s",
-		  err == -EINVAL ? "that is no tcp://host:port"
-				 : strerror(-err));
+		  err == -EINVAL
+		      ? "that is no tcp://host:port or ucx://host:port"
+		      : strerror(-err));
 	return err;
 }

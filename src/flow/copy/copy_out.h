@@ -23,8 +23,9 @@
  */
 struct copy_out_args {
 	const char *name; /* name of the recording; copied */
-	const char *to;	  /* URL of the inbox, tcp://host[:port]; copied */
-	const char *as;	  /* name that the copy gets there; NULL: the same */
+	/* URL of the inbox, tcp:// or ucx://host[:port]; copied */
+	const char *to;
+	const char *as; /* name that the copy gets there; NULL: the same */
 	/* Disks that have the recording; they outlive the copy. */
 	const struct disks *disks;
 	/* Gives its blocks; taken over, also on an error.  Used: seek_number,

@@ -41,7 +41,9 @@ struct copy_out {
 	uint64_t attempt;
 	unsigned rounds; /* rounds of asking and agreeing so far */
 	struct host host;
-	struct channel_args link;	     /* of all connections */
+	struct channel_args link;   /* of all connections */
+	const struct send_ops *ops; /* of link.beside; NULL: TCP alone */
+	char scheme[16];	    /* of the URL, with `ops` */
 	char json[1024], why[SEND_SENTENCE]; /* for `link` */
 	struct channel lane[COPY_OUT_LANES];
 	unsigned lanes_most; /* connections that an attempt makes */

@@ -525,7 +525,7 @@ static int
 fill_go(struct copy_out *c, int64_t until)
 {
 	struct copy_fill *f = &c->fill;
-	uint8_t *to = f->lane->stage;
+	uint8_t *to = channel_stage(f->lane);
 
 	while (f->have < f->bytes) {
 		uint64_t at = (uint64_t)f->piece * COPY_PIECE + f->have, n;
@@ -604,20 +604,21 @@ fill_end(struct copy_out *c)
 {
 	const struct copy_fill *f = &c->fill;
 	struct channel *l = f->lane;
+	const uint8_t *stage = channel_stage(l);
 	struct wire_frame frame = { .type = WIRE_PIECE,
 				    .payload_bytes = f->bytes,
 				    .run = f->piece,
 				    .first = f->number };
 	int err;
 
-	frame.payload_crc = crc32c(0, l->stage, f->bytes);
+	frame.payload_crc = crc32c(0, stage, f->bytes);
 	c->fill.lane = NULL;
 	if (!crc_go(c, frame.payload_crc)) {
 		leave_out(c, f->number, -EBADMSG);
 		want_skip(c, f->number);
 		return 0;
 	}
-	err = channel_put(l, &frame, l->stage, clock_steady());
+	err = channel_put(l, &frame, stage, clock_steady());
 	if (err)
 		return copy_out_broke(c, err);
 	counts_go(c);
