@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/show/table.h"
 #include "lib/suite.h"
@@ -149,5 +150,101 @@ START_TEST(no_memory_is_borne)
 }
 END_TEST
 
+/* ---- objects ----------------------------------------------------------- */
+
+#define THING_KEYS(X)                                                          \
+	X(TEXT, name, KEY_COLUMN, "", "thing")                                 \
+	X(BYTES, size, KEY_COLUMN, "", "size")                                 \
+	X(COUNT, n, KEY_COLUMN_MORE, "", "n")                                  \
+	X(INTEGER, rank, KEY_COLUMN_MORE, "", "rank")                          \
+	X(BITS_S, in, KEY_COLUMN_MORE, "", "in")                               \
+	X(BYTES_S, out, KEY_COLUMN_MORE, "", "out")                            \
+	X(SECONDS, left_s, KEY_COLUMN_MORE, "", "left")                        \
+	X(MS, wait_ms, KEY_COLUMN_MORE, "", "wait")                            \
+	X(TIME, start, KEY_COLUMN_MORE, "", "start")                           \
+	X(BOOL, safe, KEY_COLUMN_MORE, "")                                     \
+	X(JSON, list, KEY_COLUMN_MORE | KEY_OTHER_SIDE, "", "list")            \
+	X(TEXT, hidden, 1, "", "hidden")
+
+struct thing {
+	THING_KEYS(KEY_MEMBER)
+};
+
+#define X(...) KEY_ENTRY(struct thing, __VA_ARGS__)
+static const struct key keys[] = { THING_KEYS(X){ .name = NULL } };
+#undef X
+
+static const char *
+cell(char text[TABLE_CELL], const struct key *key, const json_t *thing)
+{
+	if (!KEY_IS(key, struct thing, name))
+		return NULL;
+	snprintf(text, TABLE_CELL, "<%s>",
+		 json_string_value(json_object_get(thing, "name")));
+	return text;
+}
+
+static void
+shows(const struct table_keys *t, const char *things, const char *want)
+{
+	static char out[2048];
+	json_t *json = json_loads(things, 0, NULL);
+	FILE *to = tmpfile();
+
+	ck_assert_ptr_nonnull(json);
+	ck_assert_ptr_nonnull(to);
+	fflush(stdout);
+	ck_assert_int_ge(dup2(fileno(to), STDOUT_FILENO), 0);
+	table_objects(t, json, 1);
+	fflush(stdout);
+	rewind(to);
+	out[fread(out, 1, sizeof out - 1, to)] = '\0';
+	fclose(to);
+	json_decref(json);
+	ck_assert_str_eq(out, want);
+}
+
+/* Each value with its unit; what is unknown, or of no such type, is empty. */
+START_TEST(units)
+{
+	const struct table_keys t = { .keys = keys,
+				      .groups = KEY_COLUMN | KEY_COLUMN_MORE };
+
+	shows(&t,
+	      "[{\"name\":\"a\",\"size\":1024,\"n\":7,\"rank\":-1,\"in\":8e9,"
+	      "\"out\":2048.5,\"left_s\":90,\"wait_ms\":2.0,"
+	      "\"start\":\"2026-11-23T06:30:00.123456789Z\",\"safe\":true,"
+	      "\"list\":[\"x\",3,\"y\"],\"hidden\":\"no\"},"
+	      "{\"name\":null,\"size\":null,\"start\":\"soon\",\"list\":3}]",
+	      " thing     size  n  rank         in        out    left  wait  "
+	      "start                           list\n"
+	      " a      1.0 KiB  7    -1  8.00 Gb/s  2.0 KiB/s  1m 30s   2ms  "
+	      "2026-11-23T06:30:00.123Z  safe   x,y\n"
+	      " \n");
+}
+END_TEST
+
+START_TEST(cells_of_a_command)
+{
+	const struct table_keys t = { .keys = keys,
+				      .groups = KEY_COLUMN,
+				      .cell = cell };
+
+	shows(&t, "[{\"name\":\"a\"}]", " thing  size\n <a>\n");
+}
+END_TEST
+
+START_TEST(sparse)
+{
+	const struct table_keys t = { .keys = keys,
+				      .groups = KEY_COLUMN | KEY_COLUMN_MORE,
+				      .sparse = true };
+
+	shows(&t, "[{\"size\":null,\"n\":0},{\"n\":12}]", "  n\n  0\n 12\n");
+	shows(&t, "[{}]", "");
+}
+END_TEST
+
 SUITE("table", lines_up, other_letters, no_blanks_at_the_end, no_titles,
-      only_titles, half_a_row_is_left_out, many_rows, no_memory_is_borne)
+      only_titles, half_a_row_is_left_out, many_rows, no_memory_is_borne, units,
+      cells_of_a_command, sparse)
