@@ -14,6 +14,7 @@
 #include "cli/show/follow.h"
 #include "cli/show/show.h"
 #include "cli/show/site.h"
+#include "control/answer.h"
 #include "store/disk/layout.h"
 
 struct record_args {
@@ -174,17 +175,16 @@ ended_check(const json_t *infos, struct fault *fault)
 static void
 print_waiting(const struct cli *cli, const json_t *scan)
 {
-	const char *name = field_text(scan, "name");
+	struct answer_scan s = answer_scan(scan);
 	char text[UNITS_TEXT];
 
 	if (cli->json) {
 		cli_print_json(scan);
 		return;
 	}
-	units_show_time(text, field_time(scan, "start"));
-	printf("%s waits for %s%s; spate stop %s cancels it\n", name,
-	       json_is_true(json_object_get(scan, "data")) ? "data of " : "",
-	       text, name);
+	units_show_time(text, s.start);
+	printf("%s waits for %s%s; spate stop %s cancels it\n", s.name,
+	       s.data ? "data of " : "", text, s.name);
 }
 
 static int

@@ -26,6 +26,7 @@
 #include "cli/show/follow.h"
 #include "cli/show/show.h"
 #include "cli/show/terminal.h"
+#include "control/answer.h"
 #include "control/control.h"
 
 /* ---- the line ------------------------------------------------------ */
@@ -342,11 +343,17 @@ is_cancelled(void)
 	return sigtimedwait(&set, NULL, &half) > 0;
 }
 
+static bool
+has_state(const struct answer_scan *s, const char *state)
+{
+	return s->state && !strcmp(s->state, state);
+}
+
 static void
 scan_show(struct await *a, const json_t *scan)
 {
 	int64_t now = clock_steady();
-	double s = field_real(scan, "next_s");
+	struct answer_scan s = answer_scan(scan);
 	char text[UNITS_TEXT];
 
 	if (a->cli->json ||
@@ -355,12 +362,12 @@ scan_show(struct await *a, const json_t *scan)
 	a->next_ns = now + 60 * NS_SECOND;
 	if (a->terminal)
 		terminal_do(stdout, ERASE_LINE);
-	printf("%s %s for %s, in %s%s%s", field_text(scan, "name"),
-	       !strcmp(field_text(scan, "state"), "armed") ? "is armed"
-							   : "waits",
-	       field_text(scan, "start"),
-	       units_show_span(text, s > 0 ? (int64_t)(s * 1e9) : 0),
-	       *field_text(scan, "why") ? ": " : "", field_text(scan, "why"));
+	printf(
+	    "%s %s for %s, in %s%s%s", s.name,
+	    has_state(&s, "armed") ? "is armed" : "waits",
+	    field_text(scan, "start"),
+	    units_show_span(text, s.next_s > 0 ? (int64_t)(s.next_s * 1e9) : 0),
+	    s.why && *s.why ? ": " : "", s.why ? s.why : "");
 	if (!a->terminal)
 		putchar('\n');
 	fflush(stdout);
@@ -400,9 +407,9 @@ scan_ask(struct await *a, json_int_t id, json_t **scan, struct fault *fault)
 static bool
 is_ahead(const json_t *scan)
 {
-	const char *state = field_text(scan, "state");
+	struct answer_scan s = answer_scan(scan);
 
-	return !strcmp(state, "waiting") || !strcmp(state, "armed");
+	return has_state(&s, "waiting") || has_state(&s, "armed");
 }
 
 /*
@@ -412,18 +419,18 @@ is_ahead(const json_t *scan)
 static int
 begun(struct await *a, const json_t *scan, struct fault *fault)
 {
-	const char *name = field_text(scan, "recording");
-	const char *state = field_text(scan, "state");
+	struct answer_scan s = answer_scan(scan);
 	json_t *result;
 	int err;
 
-	if (!*name || (strcmp(state, "running") && strcmp(state, "done"))) {
+	if (!s.recording ||
+	    (!has_state(&s, "running") && !has_state(&s, "done"))) {
 		fault_set(fault, -EIO, "io", "%s was not recorded: it is %s",
-			  field_text(scan, "name"), state);
-		fault_why(fault, "%s", field_text(scan, "why"));
+			  s.name, s.state);
+		fault_why(fault, "%s", s.why ? s.why : "");
 		return -EIO;
 	}
-	snprintf(a->recording, sizeof a->recording, "%s", name);
+	snprintf(a->recording, sizeof a->recording, "%s", s.recording);
 	err = control_ask(a->control, "info",
 			  json_pack("{s:s}", "name", a->recording), &result,
 			  fault);
