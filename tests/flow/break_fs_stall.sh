@@ -3,6 +3,8 @@
 #
 #   packets --> spated --> a (xfs), which is frozen while the scan ends
 #
+# At the end: one that is frozen, with memory for what comes meanwhile.
+#
 # The memory fills, and what comes then is dropped: nothing behind it reaches
 # the disk, so no index can tell.  It is told all the same: by the log while it
 # happens, and then by whoever is asked, with the same number.
@@ -175,4 +177,24 @@ for name in rows cubes ports plain; do
 done
 spate info many | grep "^many: 4 streams, .* lost $(spate info many --json |
 	jq -s 'map(.packets_lost) | add') of" >&2 || fail "$(spate info many)"
+spated_stop
+
+# With memory that nobody else has a right to, a disk may stop for two seconds,
+# although the recording has a right to 3 MiB alone.
+settings=('memory = "128M";' 'reserve = "1M";')
+conf_write "$(raw_stream 'blocks = 12;')"
+spated_start
+begin pause
+send good:0:2000
+wait_for 30 came pause 2000
+freeze
+send good:2000:60000
+wait_for 60 came pause 62000
+sleep 2
+within "blocks of memory" 200 "$(info pause .blocks.total)" 512
+xfs_freeze -u "$mnt/a"
+end pause
+same "packets of pause" "$(info pause .packets)" 62000
+same "drops of pause" "$(info pause '[.drops[], .overruns] | add')" 0
+spate verify pause >/dev/null
 spated_stop
