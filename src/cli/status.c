@@ -24,12 +24,15 @@ struct status_args {
 static void
 print_memory(const struct answer_memory *m)
 {
-	char all[UNITS_TEXT], used[UNITS_TEXT];
+	char all[UNITS_TEXT], used[UNITS_TEXT], ready[UNITS_TEXT];
 
-	printf("memory %s, %s in use, %s pages, %s\n",
+	printf("memory %s, %s in use, %s pages, %s",
 	       units_show_bytes(all, key_or_0(m->bytes)),
 	       units_show_bytes(used, key_or_0(m->borrowed)),
 	       m->pages ? m->pages : "", m->locked ? "locked" : "not locked");
+	if (m->ready < key_or_0(m->bytes))
+		printf(", %s ready", units_show_bytes(ready, m->ready));
+	putchar('\n');
 }
 
 static const char *

@@ -164,6 +164,8 @@ enum {
 #define MEMORY_KEYS(X)                                                         \
 	X(BYTES, bytes, ANSWER, "in all")                                      \
 	X(BYTES, borrowed, ANSWER, "in use")                                   \
+	X(BYTES, lent, ANSWER, "of these, beyond the blocks of the streams")   \
+	X(BYTES, ready, ANSWER, "can be used by now; the start does not wait") \
 	X(TEXT, pages, ANSWER, "hugetlb, transparent or small")                \
 	X(BOOL, locked, ANSWER, "it cannot be swapped out")                    \
 	X(BOOL, shared, ANSWER, "with who reads what is being recorded")

@@ -192,6 +192,8 @@ send good:2000:60000
 wait_for 60 came pause 62000
 sleep 2
 within "blocks of memory" 200 "$(info pause .blocks.total)" 512
+within "bytes that are lent" 50000000 "$(spate status --json | jq .memory.lent)" \
+	134217728
 xfs_freeze -u "$mnt/a"
 end pause
 same "packets of pause" "$(info pause .packets)" 62000

@@ -724,6 +724,8 @@ report_memory(struct arena *arena)
 	struct arena_facts f = arena_facts(arena);
 	const struct answer_memory memory = { .bytes = f.bytes,
 					      .borrowed = f.borrowed,
+					      .lent = f.lent,
+					      .ready = f.ready,
 					      .pages = f.pages,
 					      .locked = f.locked,
 					      .shared = f.shared };
