@@ -73,6 +73,7 @@ FLOW_LONG = \
 	%D%/real_mark5b.sh \
 	%D%/real_record_sdp.sh \
 	%D%/copy_full.sh \
+	%D%/copy_foreign.sh \
 	%D%/copy_stall.sh \
 	%D%/copy_ucx.sh \
 	%D%/send_copy.sh \

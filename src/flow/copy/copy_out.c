@@ -405,11 +405,6 @@ recording_take(struct copy_out *c)
 		return copy_out_fail(c, "%s", line);
 	}
 	f = recording_facts(c->rec);
-	if (strcmp(f->made_by, "spate") != 0)
-		return copy_out_fail(c,
-				     "%s was recorded by %s: send its bytes "
-				     "(--plain), or spate recover %s first",
-				     c->a.name, f->made_by, c->a.name);
 	if (f->state == RECORDING_LIVE && !c->a.follow)
 		return copy_out_fail(c,
 				     "%s is being recorded: --follow copies "

@@ -142,9 +142,11 @@ int
 copy_out_head(struct copy_out *c)
 {
 	const struct wire_frame f = { .type = WIRE_HEAD };
-	char *text = json_dumps(recording_facts(c->rec)->head, JSON_COMPACT);
+	json_t *head = copy_lines_head(c->lines);
+	char *text = head ? json_dumps(head, JSON_COMPACT) : NULL;
 	int err;
 
+	json_decref(head);
 	if (!text)
 		return copy_out_fail(c, "out of memory");
 	err = strlen(text) <= COPY_HEAD_MOST
@@ -188,7 +190,7 @@ block_tell(struct copy_out *c, struct index_frame *to,
 			 (unsigned long long)r->number, strerror(-err));
 	if (b.bytes > WIRE_PAYLOAD_MOST / 2)
 		b.bytes = 0;
-	index_pack(raw, r);
+	index_pack(raw, &b.record);
 	t = (struct copy_told){ .record = raw,
 				.base = b.base,
 				.arrival_ns = b.arrival_ns,

@@ -135,40 +135,14 @@ move_doubles(struct recovery *r)
 	return err;
 }
 
-static void
-hole_set(void *arg, uint64_t at, uint64_t count)
-{
-	struct block *b = arg;
-
-	for (; count--; at++)
-		b->present[at / 64] &= ~(UINT64_C(1) << at % 64);
-}
-
 /* Notes which slots of a block are fill. */
 static int
 note_holes(const struct recovery *r, unsigned disk, struct index_record *record)
 {
-	uint32_t slots = (uint32_t)(record->bytes / r->rec->shape.payload);
-	struct block b = { .number = record->number, .used = slots };
-	json_t *line = NULL;
-	int err = 0;
+	json_t *line;
+	int err = recording_foreign_note(r->rec, record, &line);
 
-	if (record->present == slots)
-		return 0;
-	if (!foreign_knows_holes(r->rec->foreign, record->number)) {
-		record->present = slots; /* readers take all slots as packets */
-		return 0;
-	}
-	b.present = malloc(((size_t)slots / 64 + 1) * sizeof *b.present);
-	if (!b.present)
-		return -ENOMEM;
-	memset(b.present, 0xff, ((size_t)slots / 64 + 1) * sizeof *b.present);
-	if (!foreign_holes(r->rec->foreign, record->number, hole_set, &b))
-		line = meta_holes(&b);
-	free(b.present);
-	if (line)
-		err = note(r, disk, line);
-	return err;
+	return err || !line ? err : note(r, disk, line);
 }
 
 static int

@@ -525,6 +525,39 @@ recording_holes(struct recording *rec, uint64_t number,
 	return 0;
 }
 
+static void
+hole_set(void *arg, uint64_t at, uint64_t count)
+{
+	struct block *b = arg;
+
+	for (; count--; at++)
+		b->present[at / 64] &= ~(UINT64_C(1) << at % 64);
+}
+
+int
+recording_foreign_note(const struct recording *rec, struct index_record *record,
+		       json_t **line)
+{
+	uint32_t slots = (uint32_t)(record->bytes / rec->shape.payload);
+	struct block b = { .number = record->number, .used = slots };
+
+	*line = NULL;
+	if (record->present == slots)
+		return 0;
+	if (!foreign_knows_holes(rec->foreign, record->number)) {
+		record->present = slots; /* readers take all slots as packets */
+		return 0;
+	}
+	b.present = malloc(((size_t)slots / 64 + 1) * sizeof *b.present);
+	if (!b.present)
+		return -ENOMEM;
+	memset(b.present, 0xff, ((size_t)slots / 64 + 1) * sizeof *b.present);
+	if (!foreign_holes(rec->foreign, record->number, hole_set, &b))
+		*line = meta_holes(&b);
+	free(b.present);
+	return 0;
+}
+
 /* A part of a block's slots, and a bit for each. */
 struct slot_bits {
 	uint64_t from, *present;

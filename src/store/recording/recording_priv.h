@@ -149,6 +149,14 @@ recording_at(const struct recording *rec, size_t place)
  * anew. */
 void recording_exchange(struct recording *a, struct recording *b);
 
+/*
+ * Says of a block of another program's recording what our metadata would: *line
+ * is a line about the slots that are fill, or NULL, and the caller drops it.  Where the slots are not known,
+ * the record counts all as present.  0 or -ENOMEM.
+ */
+int recording_foreign_note(const struct recording *rec,
+			   struct index_record *record, json_t **line);
+
 /* Opens what another program recorded, even if files of ours are beside it.  0,
  * -ENOENT or another -errno. */
 int recording_open_foreign(struct recording **rec, const struct disks *disks,

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/units.h"
 #include "store/disk/file.h"
 #include "store/recording/recording_priv.h"
 
@@ -265,31 +266,6 @@ lines_of(struct copy_lines *t, const struct recording_block *at,
 	return err;
 }
 
-int
-copy_lines_block(struct copy_lines *t, const struct index_record *r,
-		 struct copy_lines_block *b)
-{
-	const struct recording *rec = t->rec;
-	const struct recording_block *at = &rec->block[r->number];
-	int err;
-
-	*b = (struct copy_lines_block){
-		.base = recording_base(rec, r->sub, r->run),
-		.arrival_ns = recording_arrival(rec, r->sub, r->run),
-	};
-	if (r->number && at[-1].record.kind == INDEX_GAP)
-		b->gap = at[-1].record.missing;
-	err = lines_of(t, at, b);
-	if (err) {
-		free(b->lines);
-		b->lines = NULL;
-		b->bytes = 0;
-	}
-	return err;
-}
-
-/* ---- the end ------------------------------------------------------------- */
-
 /* Appends a line to a text, which it takes over.  Returns the new text; NULL
  * without memory. */
 static char *
@@ -309,6 +285,72 @@ line_add(char *text, const json_t *line)
 	free(more);
 	return grown;
 }
+
+/* Makes up what the metadata of another program's recording would say. */
+static int
+line_of_foreign(const struct copy_lines *t, struct copy_lines_block *b)
+{
+	json_t *line;
+	int err = recording_foreign_note(t->rec, &b->record, &line);
+
+	if (err || !line)
+		return err;
+	b->lines = calloc(1, 1);
+	b->lines = line_add(b->lines, line);
+	b->bytes = b->lines ? strlen(b->lines) : 0;
+	json_decref(line);
+	return b->lines ? 0 : -ENOMEM;
+}
+
+json_t *
+copy_lines_head(const struct copy_lines *t)
+{
+	const struct recording_facts *f = &t->rec->facts;
+	json_t *head = json_deep_copy(t->rec->head), *of;
+	char start[UNITS_TEXT];
+
+	if (!head || !strcmp(f->made_by, "spate"))
+		return head;
+	/*
+	 * Name and start tell its copy from those of others: all else that was
+	 * made up of their files may be the same.
+	 */
+	of = json_pack("{s:s, s:s, s:s}", "made_by", f->made_by, "name",
+		       t->rec->name, "start",
+		       units_show_time_ns(start, f->start_ns));
+	json_object_del(head, "made_by");
+	json_object_del(head, "stored");
+	if (of && !json_object_set_new(head, "copied_of", of))
+		return head;
+	json_decref(head);
+	return NULL;
+}
+
+int
+copy_lines_block(struct copy_lines *t, const struct index_record *r,
+		 struct copy_lines_block *b)
+{
+	const struct recording *rec = t->rec;
+	const struct recording_block *at = &rec->block[r->number];
+	int err;
+
+	*b = (struct copy_lines_block){
+		.record = *r,
+		.base = recording_base(rec, r->sub, r->run),
+		.arrival_ns = recording_arrival(rec, r->sub, r->run),
+	};
+	if (r->number && at[-1].record.kind == INDEX_GAP)
+		b->gap = at[-1].record.missing;
+	err = rec->foreign ? line_of_foreign(t, b) : lines_of(t, at, b);
+	if (err) {
+		free(b->lines);
+		b->lines = NULL;
+		b->bytes = 0;
+	}
+	return err;
+}
+
+/* ---- the end ------------------------------------------------------------- */
 
 bool
 copy_lines_end(const struct copy_lines *t, struct index_record *end,

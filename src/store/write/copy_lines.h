@@ -31,8 +31,16 @@ void copy_lines_free(struct copy_lines *t); /* NULL is allowed */
 /* Reads what was added, after recording_refresh().  Returns 0 or -errno. */
 int copy_lines_refresh(struct copy_lines *t);
 
+/*
+ * The first line of the copy's metadata: the recording's.  Of another program's
+ * recording it says that as "copied_of", since the copy is one of ours.  A new
+ * reference; NULL without memory.
+ */
+json_t *copy_lines_head(const struct copy_lines *t);
+
 struct copy_lines_block {
-	uint64_t base;	    /* absolute sequence of its run's slot 0 */
+	struct index_record record; /* as the copy's index has it */
+	uint64_t base;		    /* absolute sequence of its run's slot 0 */
 	int64_t arrival_ns; /* arrival of the first packet of its run; 0:
 			       unknown */
 	uint32_t gap;	    /* slots before it without a packet */
