@@ -154,6 +154,7 @@ index_append(struct append_file *index, const struct index_record *records,
 {
 	enum { BATCH = 64 };
 	uint8_t raw[BATCH * INDEX_BYTES];
+	off_t was = index->bytes;
 	int err = 0;
 
 	while (n && !err) {
@@ -167,6 +168,8 @@ index_append(struct append_file *index, const struct index_record *records,
 	}
 	if (!err && fdatasync(index->fd) < 0)
 		err = -errno;
+	if (err && ftruncate(index->fd, was) == 0)
+		index->bytes = was;
 	return err;
 }
 

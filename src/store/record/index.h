@@ -88,7 +88,9 @@ int index_read(int fd, struct index_record **records, size_t *n,
  * Returns 0, -EBUSY or -errno. */
 int index_lock(int fd);
 
-/* Appends records to an index, durably.  Returns 0 or -errno. */
+/* Appends records to an index, durably.  Returns 0, or -errno with none of them
+ * in it, as far as the file can still be cut: the caller may give their blocks
+ * another place. */
 int index_append(struct append_file *index, const struct index_record *records,
 		 size_t n);
 

@@ -5,8 +5,10 @@
  */
 #include "store/record/index.c"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "lib/suite.h"
 
@@ -214,5 +216,36 @@ START_TEST(stops_at_damage)
 }
 END_TEST
 
+/* A round that fits only in part leaves nothing: its blocks may be written
+ * elsewhere. */
+START_TEST(all_records_or_none)
+{
+	const struct rlimit little = { 100 * INDEX_BYTES, RLIM_INFINITY };
+	const struct rlimit plenty = { RLIM_INFINITY, RLIM_INFINITY };
+	FILE *file = tmpfile();
+	struct append_file index = { .fd = fileno(file) };
+	struct index_record r[90], *records;
+	uint64_t torn;
+	size_t n;
+
+	signal(SIGXFSZ, SIG_IGN);
+	for (unsigned i = 0; i < 90; i++) {
+		r[i] = full;
+		r[i].number = i;
+	}
+	ck_assert_int_eq(index_append(&index, r, 20), 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &little), 0);
+	ck_assert_int_eq(index_append(&index, r, 90), -EFBIG);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &plenty), 0);
+	ck_assert_int_eq(index.bytes, 20 * INDEX_BYTES);
+	ck_assert_int_eq(index_read(index.fd, &records, &n, &torn), 0);
+	ck_assert_uint_eq(n, 20);
+	ck_assert_uint_eq(torn, 0);
+	free(records);
+	fclose(file);
+}
+END_TEST
+
 SUITE("index", known_sums, both_ways, there_and_back, absurd_times,
-      every_bit_counts, unknown_kinds, files, stops_at_damage)
+      every_bit_counts, unknown_kinds, files, stops_at_damage,
+      all_records_or_none)
