@@ -123,8 +123,10 @@ beside_open(struct copy_out *c)
 	}
 	if (err)
 		return copy_out_fail(c, "%s", c->why);
-	if (c->link.beside)
-		c->base.facts.send.way = c->link.beside->way;
+	if (!c->link.beside)
+		return copy_out_fail(c, "the send plugin %s carries no copies",
+				     c->scheme);
+	c->base.facts.send.way = c->link.beside->way;
 	return 0;
 }
 
