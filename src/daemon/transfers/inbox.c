@@ -245,7 +245,7 @@ prove(const struct inbox_caller *c, const uint8_t *hello, struct fault *fault)
 		handshake_take(&h, &f, payload);
 		why = h.state == HANDSHAKE_DONE ? NULL : h.why;
 	}
-	if (err && err != -EBADMSG)
+	if (err && err != -EBADMSG && !why)
 		return err;
 	if (err || why)
 		return fault_set(fault, -EACCES, "secret", "the sender sent %s",
@@ -312,7 +312,7 @@ inbox_greet(struct inbox_caller *c, struct inbox_greeting *g,
 	int err = link_frame(&c->link.link, &f, INT64_MAX, &why);
 
 	if (err)
-		return err == -EBADMSG ? copy_in_lie(fault, why) : err;
+		return why ? copy_in_lie(fault, why) : err;
 	if (f.type != WIRE_HELLO || f.payload_bytes > HELLO_MOST)
 		return copy_in_lie(fault, "no hello");
 	payload = malloc(HELLO_MOST);
@@ -425,7 +425,7 @@ serve(struct inbox_caller *c, struct fault *fault)
 	struct inbox_greeting g = { 0 };
 	struct copy_in *copy;
 	struct wire_frame f;
-	const char *why = "nothing that is known here";
+	const char *why = NULL;
 	int err;
 
 	c->link.link.by = clock_steady() + GREET_S * NS_SECOND;
@@ -434,8 +434,11 @@ serve(struct inbox_caller *c, struct fault *fault)
 	if (!err)
 		err = link_frame(&c->link.link, &f, INT64_MAX, &why);
 	if (err)
-		return err == -EBADMSG && !fault->code ? copy_in_lie(fault, why)
-						       : err;
+		return (why || err == -EBADMSG) && !fault->code
+			   ? copy_in_lie(fault, why ? why
+						    : "nothing that is known "
+						      "here")
+			   : err;
 	if (f.type != WIRE_STATE || f.payload_bytes)
 		return copy_in_lie(fault, "a frame before it was let in");
 	c->link.link.by = 0;

@@ -711,6 +711,8 @@ copy_in_serve(struct copy_in *c, struct copy_in_link *l, struct fault *fault)
 			err = state_tell(c, l);
 		else if (err == -EBADMSG)
 			err = damaged(fault, why);
+		else if (err == -EPROTO)
+			err = copy_in_lie(fault, why);
 		else if (!err)
 			err = frame_take(c, l, &f, fault);
 	}

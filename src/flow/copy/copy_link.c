@@ -100,10 +100,13 @@ link_frame(const struct copy_link *l, struct wire_frame *f, int64_t until,
 		err = link_read(l, raw + 1, sizeof raw - 1, INT64_MAX);
 	if (err)
 		return err;
+	*why = wire_unpack_any(f, raw, crc32c);
+	if (*why)
+		return -EBADMSG;
 	*why = wire_copy_unpack(f, raw, crc32c);
 	if (!*why && f->header_bytes != WIRE_HEADER)
 		*why = "a frame whose header has an impossible length";
-	return *why ? -EBADMSG : 0;
+	return *why ? -EPROTO : 0;
 }
 
 int

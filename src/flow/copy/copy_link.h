@@ -34,7 +34,8 @@ void link_tune(int fd);
 
 int link_read(const struct copy_link *l, void *to, size_t bytes, int64_t until);
 
-/* Reads the header of a frame.  -EBADMSG with a sentence: it is not valid.
+/* Reads the header of a frame.  With a sentence: -EBADMSG, its checksum is wrong,
+ * so the connection is broken; -EPROTO, the peer sent what cannot be.
  * -ETIMEDOUT only before its first byte, so a frame is read whole or not at
  * all. */
 int link_frame(const struct copy_link *l, struct wire_frame *f, int64_t until,

@@ -3,7 +3,10 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "base/crc32c.h"
 #include "base/log.h"
 #include "store/repair/verify.h"
 
@@ -57,4 +60,45 @@ START_TEST(a_damaged_block_never_counts_as_good)
 }
 END_TEST
 
-SUITE("copy_in", a_damaged_block_never_counts_as_good)
+/* What the network spoiled is sent again over another connection; what the peer
+ * means would only come again. */
+START_TEST(a_spoiled_frame_is_not_a_lie)
+{
+	static const struct {
+		struct wire_frame frame;
+		size_t spoilt; /* byte of the header */
+		int err;
+	} row[] = {
+		{ { .type = WIRE_STATE }, 0, 0 },
+		{ { .type = WIRE_STATE }, 2, -EBADMSG },
+		{ { .type = WIRE_STATE }, 20, -EBADMSG },
+		{ { .type = 12345 }, 0, -EPROTO },
+		{ { .type = WIRE_STATE, .packets = 7 }, 0, -EPROTO },
+		{ { .type = WIRE_STATE, .header_bytes = WIRE_HEADER + 8 },
+		  0,
+		  -EPROTO },
+	};
+
+	for (unsigned i = 0; i < sizeof row / sizeof *row; i++) {
+		uint8_t raw[WIRE_HEADER];
+		struct copy_link link;
+		struct wire_frame f;
+		const char *why;
+		int pair[2];
+
+		ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+		link = (struct copy_link){ .fd = pair[0], .stop = -1 };
+		wire_pack(&row[i].frame, raw, crc32c);
+		raw[row[i].spoilt] ^= row[i].spoilt ? 0x40 : 0;
+		ck_assert_int_eq(write(pair[1], raw, sizeof raw), sizeof raw);
+		ck_assert_int_eq(link_frame(&link, &f, INT64_MAX, &why),
+				 row[i].err);
+		ck_assert_int_eq(why != NULL, row[i].err != 0);
+		close(pair[0]);
+		close(pair[1]);
+	}
+}
+END_TEST
+
+SUITE("copy_in", a_damaged_block_never_counts_as_good,
+      a_spoiled_frame_is_not_a_lie)
