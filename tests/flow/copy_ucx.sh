@@ -46,10 +46,25 @@ inbox_stop
 
 inbox_make 2 "secret_file = \"$work/secret\"; beside = [ \"ucx\" ];"
 
+held()
+{
+	find "/proc/$inbox_pid/fd" -type l | wc -l
+}
+
+holds_no_more()
+{
+	[ "$(held)" -le "$1" ]
+}
+
+is_idle()
+{
+	there status --json | jq -e '.inbox == []' >/dev/null
+}
+
 # try KILLED: 1: the inbox is killed in the middle of another copy, and ends
 try()
 {
-	local pid
+	local pid before
 
 	inbox_start
 	copy_url=$url copy -n 3 -s "$work/secret" "$name"
@@ -58,6 +73,11 @@ try()
 	# All of it is there: nothing is sent, and nothing hangs.
 	copy_url=$url copy -n 3 -s "$work/secret" "$name"
 	same "bytes sent again" "$(copy_did .bytes)" 0
+	# Nor does a connection that brought no piece leave anything for ever.
+	wait_for 30 is_idle
+	before=$(held)
+	copy_url=$url copy -n 3 -s "$work/secret" "$name"
+	wait_for 30 holds_no_more "$before"
 	there rm "$name" --quiet
 
 	[ "$1" = 1 ] || return 0
