@@ -113,6 +113,7 @@ tests_fuzz_fuzz_conf_LDADD = $(LIBCONFIG_LIBS) $(JANSSON_LIBS)
 noinst_PROGRAMS += tests/fuzz/fuzz_scan
 tests_fuzz_fuzz_scan_SOURCES = %D%/fuzz_scan.c \
 	src/base/conf.c src/base/fault.c src/base/text.c src/base/shape.c src/base/units.c \
+	src/base/keys.c src/control/answer.c \
 	src/daemon/schedule/scan.c src/store/disk/disk.c src/store/disk/layout.c src/store/disk/sg.c
 tests_fuzz_fuzz_scan_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_scan_LDADD = $(LIBCONFIG_LIBS) $(JANSSON_LIBS)

@@ -430,8 +430,9 @@ piece_out(struct block_pool *p, struct block *b)
 	return b->data;
 }
 
-/* Returns memory to the arena, whose lock is not taken under the pool's. */
-static void
+/* Returns memory to the arena, whose lock is not taken under the pool's.  True
+ * if the pool is over: the caller takes it back. */
+static bool
 piece_give(struct block_pool *p, const uint8_t *at)
 {
 	bool last;
@@ -441,8 +442,7 @@ piece_give(struct block_pool *p, const uint8_t *at)
 	p->giving--;
 	last = is_over(p);
 	pthread_mutex_unlock(&p->lock);
-	if (last)
-		pool_take_back(p);
+	return last;
 }
 
 /* True if a block that comes back is one more than the pool has a right to, and
@@ -483,8 +483,8 @@ block_free(struct block *b)
 	last = is_over(p);
 	pthread_mutex_unlock(&p->lock);
 	if (extra)
-		piece_give(p, extra);
-	else if (last)
+		last = piece_give(p, extra);
+	if (last)
 		pool_take_back(p);
 }
 
@@ -515,8 +515,9 @@ block_pool_fill(struct block_pool *p)
 
 	if (!block_pool_filled(p))
 		return arena_fill(&p->borrower);
+	/* The owner calls, so the pool does not end with these pieces. */
 	while (arena_asks_back(p->borrower.arena) && (at = extra_out(p)))
-		piece_give(p, at);
+		(void)piece_give(p, at);
 	return 0;
 }
 
