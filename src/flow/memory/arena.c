@@ -118,6 +118,17 @@ struct arena {
 	atomic_bool asks_back;
 };
 
+void
+memory_lock_make(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
+	pthread_mutex_init(lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
 /* ---- memory ------------------------------------------------------------ */
 
 /* Touches every page: by madvise(), or where the kernel does not know it (before
@@ -582,7 +593,7 @@ arena_make(struct arena **arena, uint64_t bytes,
 	a = calloc(1, sizeof *a);
 	if (!a)
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
-	pthread_mutex_init(&a->lock, NULL);
+	memory_lock_make(&a->lock);
 	a->limit = bytes;
 	err = memory_make(&a->memory, whole, wishes ? wishes : &none);
 	a->extents = (struct extents){ a->memory.at, a->memory.bytes,

@@ -2,6 +2,7 @@
 #ifndef SPATE_FLOW_MEMORY_ARENA_H
 #define SPATE_FLOW_MEMORY_ARENA_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -121,5 +122,10 @@ void arena_leave(struct arena_borrower *b);
 /* Returns one piece, or all pieces that the borrower has. */
 void arena_return_piece(struct arena_borrower *b, const uint8_t *at);
 void arena_return(struct arena_borrower *b);
+
+/* Makes a lock that a receiver may wait for.  A receiver that has a real-time
+ * priority lends it to the thread that has the lock, which may be one that
+ * touches memory at the lowest. */
+void memory_lock_make(pthread_mutex_t *lock);
 
 #endif

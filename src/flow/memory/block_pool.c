@@ -164,7 +164,7 @@ pool_new(struct block_pool **pool, struct arena *arena,
 
 	if (!p)
 		return -ENOMEM;
-	pthread_mutex_init(&p->lock, NULL);
+	memory_lock_make(&p->lock);
 	p->a = *args;
 	p->a.most = most;
 	p->a.subs = args->subs ? args->subs : 1;

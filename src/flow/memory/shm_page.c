@@ -8,9 +8,11 @@
  *                         (release): even
  *   last      shm_page_hide  generation + 1 (release): odd.  The block is not
  *   holder                free yet, so no other thread touches it
- *             block_free  the pool's lock is released
- *   receiver  block_pool_take: the pool's lock is taken, then a release fence,
- *                         and then the memory is written anew
+ *             block_free  the pool's lock is released; where the memory goes
+ *                         to another pool, the arena's is taken and released
+ *   receiver  block_pool_take: the pool's lock is taken (and before it the
+ *                         arena's, for memory that comes from it), then a
+ *                         release fence, and then the memory is written anew
  *
  * So the odd generation is stored before anything new is written into the
  * block, with a release between the two.  The same holds for an entry that is

@@ -52,6 +52,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "flow/memory/arena.h"
 #include "flow/memory/block_pool.h"
 #include "flow/memory/block_record.h"
 #include "flow/memory/shm_page.h"
@@ -102,19 +103,6 @@ struct tap {
 
 enum { PART = 4 }; /* they are at most a quarter of the pool */
 
-/* Priority inheritance: a receiver may have a real-time priority, and lends it
- * to the thread that has the lock while it waits for it. */
-static void
-lock_make(pthread_mutex_t *lock)
-{
-	pthread_mutexattr_t attr;
-
-	pthread_mutexattr_init(&attr);
-	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
-	pthread_mutex_init(lock, &attr);
-	pthread_mutexattr_destroy(&attr);
-}
-
 int
 lent_blocks_make(struct lent_blocks **lent, unsigned blocks)
 {
@@ -123,7 +111,7 @@ lent_blocks_make(struct lent_blocks **lent, unsigned blocks)
 
 	if (!s)
 		return -ENOMEM;
-	lock_make(&s->lock);
+	memory_lock_make(&s->lock);
 	s->most = most;
 	atomic_init(&s->holders, 1);
 	*lent = s;
