@@ -102,7 +102,8 @@ class Bench:
         self.fresh()
         p = subprocess.run(
             [self.build + "/tests/bench/write_loop", "-w", plugin,
-             "-b", str(a.block), "-t", str(a.mib), *how, *paths],
+             "-b", str(a.block), "-t", str(a.mib), "-l", a.layout, *how,
+             *paths],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env=self.env, check=False)
         if p.returncode:
@@ -231,6 +232,8 @@ def arguments():
     p.add_argument("--rest", type=float, default=0.3,
                    help="seconds between parts")
     p.add_argument("--plugin", action="append", choices=PLUGINS)
+    p.add_argument("--layout", choices=["vbs", "mark6", "file"],
+                   default="vbs", help="of spate's files; fio's are as of vbs")
     p.add_argument("--only", choices=["speed", "dead", "sums"])
     p.add_argument("--dead", dest="only", action="store_const", const="dead",
                    help="only one of four disks dead")

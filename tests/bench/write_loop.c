@@ -4,9 +4,10 @@
  * recorder behind its receivers.  The blocks are full, and go through the
  * queue, the writers and the index as the daemon's do.
  *
- *   write_loop [-w WRITER] [-b BLOCK_MIB] [-t TOTAL_MIB] [-c] [-k MIB] [-r MIB]
- *              FOLDER..
+ *   write_loop [-w WRITER] [-l LAYOUT] [-b BLOCK_MIB] [-t TOTAL_MIB] [-c]
+ *              [-k MIB] [-r MIB] FOLDER..
  *
+ *   -l  vbs, mark6 or file; blocks of mark6 have 9 MiB at most
  *   -c  takes checksums, on the writers' threads: the blocks' memory was in
  *       no receiver's cache
  *   -k  the last disk answers EIO once all have been given so many MiB
@@ -43,6 +44,7 @@ struct loop {
 	const char *writer;
 	uint64_t block_bytes, total, kill, rate;
 	bool sums;
+	enum layout layout;
 	struct disk disk[MOST];
 	struct writer *w[MOST];
 	unsigned disks;
@@ -124,6 +126,7 @@ output_open(struct loop *l, const struct geometry *g)
 				  .format = "raw",
 				  .extension = "raw",
 				  .shape = &l->shape,
+				  .layout = l->layout,
 				  .geometry = g,
 				  .disks = path,
 				  .disks_n = l->disks };
@@ -308,9 +311,13 @@ arguments(struct loop *l, int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "w:b:t:ck:r:")) != -1) {
+	while ((c = getopt(argc, argv, "w:l:b:t:ck:r:")) != -1) {
 		switch (c) {
 		case 'w': l->writer = optarg; break;
+		case 'l':
+			if (!layout_parse(optarg, &l->layout))
+				return false;
+			break;
 		case 'b': l->block_bytes = mib(optarg); break;
 		case 't': l->total = mib(optarg); break;
 		case 'c': l->sums = true; break;
@@ -323,6 +330,8 @@ arguments(struct loop *l, int argc, char **argv)
 		l->disk[l->disks++] = (struct disk){ .path = argv[optind],
 						     .fd = -1,
 						     .reserve_asked = 1 };
+	if (l->layout == LAYOUT_MARK6 && l->block_bytes > LAYOUT_SG_MOST)
+		l->block_bytes = mib("9");
 	return l->disks && l->block_bytes;
 }
 
@@ -335,8 +344,9 @@ main(int argc, char **argv)
 	struct geometry geometry;
 
 	if (!arguments(&l, argc, argv)) {
-		fprintf(stderr, "usage: write_loop [-w WRITER] [-b MIB] "
-				"[-t MIB] [-c] [-k MIB] [-r MIB] FOLDER..\n");
+		fprintf(stderr, "usage: write_loop [-w WRITER] [-l LAYOUT] "
+				"[-b MIB] [-t MIB] [-c] [-k MIB] [-r MIB] "
+				"FOLDER..\n");
 		return 2;
 	}
 	log_level_set(LEVEL_WARN);
