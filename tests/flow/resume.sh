@@ -46,7 +46,8 @@ resume()
 	spate record "$1" --stream s --resume "${@:2}" >"$work/said" 2>&1
 }
 
-# What was written before stands as it was, whatever came behind it.
+# What was written before stands as it was, whatever came behind it.  Where all
+# blocks share a file, zeros up to the end of a page may be behind the last one.
 keep()
 {
 	rm -rf "$work/was"
@@ -56,11 +57,16 @@ keep()
 
 kept()
 {
-	local was now
+	local was now bytes
 
 	while read -r was; do
 		now=$work/${was#"$work/was/"}
-		cmp -n "$(stat -c %s "$was")" "$now" "$was" ||
+		bytes=$(stat -c %s "$was")
+		cmp -n "$bytes" -l "$now" "$was" >"$work/differ" || true
+		[ "$(stat -c %s "$now")" -gt $((bytes - 4096)) ] ||
+			fail "$now was cut"
+		! awk -v page=$((bytes - 4096)) '$1 <= page || $3 != 0' \
+			"$work/differ" | grep -q . ||
 			fail "$now was written over"
 	done < <(find "$work/was" -type f -path "*$1*")
 }

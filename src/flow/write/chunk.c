@@ -7,7 +7,8 @@
  *   data                in requests, by writes_in_flight.c
  *   pad and truncate    only for a block that closed early: O_DIRECT writes
  *                       whole pages, so the bytes behind the data are written
- *                       too, and cut off again
+ *                       too, and cut off again; where blocks share a file, the
+ *                       next one is written over them instead
  *   notes               missing packets and heaps, in the metadata
  *
  * Durability comes seconds later, with the sync of its disk recording.
@@ -19,12 +20,12 @@
 #include <stddef.h>
 #include <unistd.h>
 
-/* Bytes to be written, rounded up to the alignment of O_DIRECT.  They stay
- * inside the block: its memory is whole pages. */
+/* Bytes of a chunk with a file of its own, rounded up to the alignment of
+ * O_DIRECT.  They stay inside the block: its memory is whole pages. */
 static uint64_t
 padded(const struct chunk *c)
 {
-	uint64_t align = c->target.direct ? c->plugin->writes.align : 1;
+	uint64_t align = c->plugin->writes.align;
 
 	return (c->target.bytes + align - 1) / align * align;
 }
@@ -43,12 +44,18 @@ space_check(const struct disk *disk, uint64_t bytes)
 static void
 fly(struct chunk *c)
 {
-	c->file = (struct file_write){ .fd = c->nowhere ? -1 : c->target.fd,
+	const struct folder_target *p = &c->target;
+
+	c->file = (struct file_write){ .fd = p->fd,
 				       .data = c->b->data,
-				       .offset = c->target.offset,
-				       .away = c->away,
-				       .bytes = c->nowhere ? block_bytes(c->b)
-							   : padded(c) };
+				       .offset = p->offset,
+				       .bytes = p->before_bytes + p->bytes,
+				       .before = p->before,
+				       .before_bytes = p->before_bytes,
+				       .pad = p->pad,
+				       .away = c->away };
+	if (p->own)
+		c->file.bytes = padded(c);
 	writes_add(&c->plugin->writes, &c->file);
 }
 
@@ -62,6 +69,7 @@ chunk_begin(struct chunk *c, struct disk_plugins *plugins,
 	c->plugin = &plugins->main;
 	c->nowhere = plugins->main.is->ops->head.flags & WRITE_NOTHING;
 	if (c->nowhere) {
+		c->target = (struct folder_target){ .fd = -1, .bytes = bytes };
 		fly(c);
 		return 0;
 	}
@@ -72,11 +80,6 @@ chunk_begin(struct chunk *c, struct disk_plugins *plugins,
 				       disk_plugins_flags(plugins), &c->target);
 	if (err)
 		return err;
-	err = disk_plugins_for(plugins, c->target.direct, &c->plugin);
-	if (err) {
-		chunk_remove(c);
-		return err;
-	}
 	disk_recording_announce(c->rec, c->b);
 	fly(c);
 	return 0;
@@ -88,7 +91,7 @@ data_end(struct chunk *c)
 	const struct folder_target *p = &c->target;
 	int err = c->file.err;
 
-	if (!err && c->file.bytes != p->bytes &&
+	if (!err && p->own && c->file.bytes != p->bytes &&
 	    ftruncate(p->fd, (off_t)(p->offset + p->bytes)) < 0)
 		err = -errno;
 	return err;
@@ -108,6 +111,8 @@ chunk_end(struct chunk *c)
 	if (ops->finish)
 		finished = ops->finish(c->plugin->state, c->target.fd);
 	err = err ? err : finished;
+	if (!err)
+		folder_target_wrote(c->rec->folder, &c->target, c->b->data);
 	if (!err)
 		disk_recording_note(c->rec, c->b);
 	return err;

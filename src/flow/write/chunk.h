@@ -27,7 +27,7 @@ struct chunk {
 	const atomic_bool *away; /* see file_write::away */
 
 	/* Set by chunk_begin. */
-	struct disk_plugin *plugin;
+	struct disk_plugin *plugin; /* opened for the disk */
 	struct folder_target target;
 	bool nowhere; /* the plugin stores nothing: no file is made */
 	struct file_write file;

@@ -4,10 +4,6 @@
  * O_DIRECT and refuse it, a kernel may have io_uring and forbid it, and both
  * may change with the next mount.  A try writes one page; a disk pays it when a
  * recording begins.
- *
- * A plugin writes to whatever descriptor it is given.  So where no plugin that
- * writes through the page cache is configured, the chosen one writes such files
- * too; it merely does nothing about dirty pages.
  */
 #include "flow/write/disk_plugin.h"
 
@@ -30,15 +26,16 @@ disk_plugins_init(struct disk_plugins *w, const struct disk_plugins_args *args)
 static void
 plugin_close(struct disk_plugin *plugin)
 {
-	if (plugin->is)
+	if (plugin->is) {
 		plugin->is->ops->close(plugin->state);
+		writes_finish(&plugin->writes);
+	}
 	*plugin = (struct disk_plugin){ .is = NULL };
 }
 
 void
 disk_plugins_finish(struct disk_plugins *w)
 {
-	plugin_close(&w->beside);
 	plugin_close(&w->main);
 }
 
@@ -188,21 +185,4 @@ int
 disk_plugins_flags(const struct disk_plugins *w)
 {
 	return plugin_flags(&w->main);
-}
-
-int
-disk_plugins_for(struct disk_plugins *w, bool direct,
-		 struct disk_plugin **plugin)
-{
-	*plugin = &w->main;
-	if (direct || !disk_plugins_flags(w))
-		return 0;
-	*plugin = &w->beside;
-	for (unsigned i = 0; !w->beside.is && i < w->a.n; i++) {
-		const struct write_plugin *is = &w->a.plugin[i];
-
-		if (!(is->ops->head.flags & (WRITE_DIRECT | WRITE_NOTHING)))
-			return plugin_open(w, &w->beside, is);
-	}
-	return w->beside.is ? 0 : plugin_open(w, &w->beside, w->main.is);
 }

@@ -9,9 +9,7 @@
 /*
  * A disk plugin is a write plugin that is opened for one disk.  The configuration lists
  * the plugins in order of preference; the first one that works on the disk is
- * used, found by writing a page to a file without a name.  Some files cannot be
- * written past the page cache, whatever the disk can do: a second one
- * (`beside`) is opened for those.
+ * used, found by writing a page to a file without a name.
  *
  * Only the disk's thread calls these functions.
  */
@@ -42,7 +40,7 @@ struct disk_plugins_args {
 struct disk_plugins {
 	struct disk_plugins_args a;
 	struct host host;
-	struct disk_plugin main, beside;
+	struct disk_plugin main;
 	const struct write_plugin *told; /* the plugin that was logged last */
 };
 
@@ -56,10 +54,5 @@ int disk_plugins_probe(struct disk_plugins *w, const struct disk *disk);
 
 /* Flags for opening files: O_DIRECT if the chosen plugin wants it, else 0. */
 int disk_plugins_flags(const struct disk_plugins *w);
-
-/* Returns in *plugin the plugin for a file that was opened with O_DIRECT
- * (`direct`) or without, and opens it if needed.  0 or -errno. */
-int disk_plugins_for(struct disk_plugins *w, bool direct,
-		     struct disk_plugin **plugin);
 
 #endif

@@ -608,7 +608,6 @@ has_room(struct writer *w)
 		const struct load *l = &w->load[i];
 
 		if (l->b && (!l->output->durable || !l->begun ||
-			     l->chunk.plugin != &w->plugins.main ||
 			     folder_serial(l->chunk.rec->folder)))
 			return false;
 	}
@@ -679,11 +678,9 @@ loads_step(struct writer *w)
 
 	if (has_room(w))
 		second_take(w);
-	any = ends(w, &w->plugins.beside);
-	any |= ends(w, &w->plugins.main);
+	any = ends(w, &w->plugins.main);
 	if (any || !w->loads)
 		return;
-	writes_wait(&w->plugins.beside.writes);
 	writes_wait(&w->plugins.main.writes);
 }
 

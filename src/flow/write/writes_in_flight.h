@@ -24,7 +24,14 @@ struct file_write {
 	int fd;
 	const void *data;
 	uint64_t offset; /* in the file, bytes */
-	uint64_t bytes;
+	uint64_t bytes;	 /* of `before` and `data` */
+	/*
+	 * Bytes that are written in front of `data`, and zeros that are written
+	 * behind it.  With either, all of the write is copied to aligned memory
+	 * on its way.
+	 */
+	const void *before;
+	uint32_t before_bytes, pad;
 	/* NULL, or a flag that any thread may set: the data is not wanted any
 	 * more, and the write ends with -ECANCELED before its next request.
 	 * Relaxed: only a hint. */
@@ -53,6 +60,9 @@ struct writes_in_flight {
 	 * busy. */
 	struct write_request *ready[WRITES_REQUESTS];
 	unsigned readies;
+	/* Aligned memory of each request for data that is copied, in the order
+	 * of `request`; NULL before the first such write. */
+	uint8_t *stage;
 };
 
 /* Sets up a flight for an opened plugin instance `state`.  `beat` may be
@@ -60,6 +70,8 @@ struct writes_in_flight {
 void writes_init(struct writes_in_flight *f, const struct write_ops *ops,
 		 struct write_state *state, uint64_t align,
 		 struct heartbeat *beat);
+/* Frees the memory; no write is under way. */
+void writes_finish(struct writes_in_flight *f);
 
 /* Adds a write, which the caller keeps alive until writes_done returns it.  Only
  * while writes_in_flight::files < WRITES_FILES. */

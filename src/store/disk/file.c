@@ -3,6 +3,7 @@
  * One system call reads hundreds of packets: preadv() puts the payloads where
  * they belong, and the bytes between them into a scratch buffer.
  */
+#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -28,6 +29,21 @@ append_bytes(struct append_file *to, const void *data, size_t bytes)
 	}
 	to->bytes += (off_t)bytes;
 	return 0;
+}
+
+bool
+file_has_data(int fd, uint64_t from)
+{
+	static const uint8_t zero[4096];
+	uint8_t page[sizeof zero];
+	ssize_t n;
+
+	while ((n = read_whole(fd, page, sizeof page, from)) > 0) {
+		if (memcmp(page, zero, (size_t)n))
+			return true;
+		from += (uint64_t)n;
+	}
+	return n < 0;
 }
 
 enum { PACKETS = 256 };

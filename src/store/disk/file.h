@@ -3,6 +3,7 @@
 #define SPATE_STORE_DISK_FILE_H
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -48,6 +49,10 @@ write_whole(int fd, const void *data, size_t bytes, uint64_t offset)
 	}
 	return 0;
 }
+
+/* True if a file has anything but zeros from this offset on, or cannot be
+ * read. */
+bool file_has_data(int fd, uint64_t from);
 
 /* A file, opened with O_APPEND, that is only appended to. */
 struct append_file {

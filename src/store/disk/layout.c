@@ -12,8 +12,9 @@
  *   - A block in memory is one block of the file: whole frames, at most
  *     10 000 000 bytes, all blocks of one length.  Several blocks of the file
  *     in one block in memory were rejected: nothing is aligned in such a file,
- *     so the page cache is between us and the disk anyhow and nothing would be
- *     saved, and every position would be computed in two levels.
+ *     so all data is copied on its way to the disk anyhow (writes_in_flight.c)
+ *     and nothing would be saved, and every position would be computed in two
+ *     levels.
  *   - A block that closes early in mid-recording (a new run, a pause) is
  *     written in full: fill goes on to its end, as frames that never came.
  *     The index does not count that fill, so our own readers do not see it;
@@ -31,9 +32,12 @@
  *     anything that is missing), or count one missing block (mark6sg).
  *     Writing the gap as fill was rejected: it may be longer than all data.
  *
- * The header of a block is written before its data, so a crash leaves a short
- * block whose header has the full length.  Readers cut such a block; a length
- * of zero would end jive5ab.
+ * Through the page cache the header of a block is written before its data, so a
+ * crash leaves a short block whose header has the full length.  Readers cut such
+ * a block.  With O_DIRECT the file is grown before the block is written, and its
+ * parts reach the disk in any order: a crash leaves a block with holes, or one
+ * without a header, which ends jive5ab as the end of the file does.  Both are
+ * behind all blocks that were written whole, and recover mends or cuts them.
  */
 #include <errno.h>
 #include <fcntl.h>

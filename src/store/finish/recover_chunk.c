@@ -396,7 +396,7 @@ remove_chunk(struct recovery *r, const struct orphan *o, int fd)
 	if (layout_plan_shared(&r->rec->plan)) {
 		recover_say(r, "chunk %" PRIu64 " on %s had no packet",
 			    o->number, r->disks->disk[o->disk].path);
-	} else if (recover_has_data(fd, 0)) {
+	} else if (file_has_data(fd, 0)) {
 		err = recover_rename(r, o->disk, o->number, file);
 		recover_say(r,
 			    "chunk %" PRIu64 " on %s has no whole packet, and "

@@ -92,21 +92,6 @@ told_end(const struct recovery *r, unsigned disk, uint64_t end)
 	return end;
 }
 
-bool
-recover_has_data(int fd, uint64_t from)
-{
-	static const uint8_t zero[4096];
-	uint8_t page[sizeof zero];
-	ssize_t n;
-
-	while ((n = read_whole(fd, page, sizeof page, from)) > 0) {
-		if (memcmp(page, zero, (size_t)n))
-			return true;
-		from += (uint64_t)n;
-	}
-	return n < 0;
-}
-
 /* True if the file has data of a packet or more that nobody can place. */
 static bool
 is_untold(const struct recovery *r, unsigned disk, int fd, uint64_t end)
@@ -116,7 +101,7 @@ is_untold(const struct recovery *r, unsigned disk, int fd, uint64_t end)
 
 	if (fstat(fd, &st) < 0 ||
 	    (uint64_t)st.st_size < told + r->rec->shape.payload ||
-	    !recover_has_data(fd, told))
+	    !file_has_data(fd, told))
 		return false;
 	recover_say(r,
 		    "%" PRIu64

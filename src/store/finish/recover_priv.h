@@ -103,8 +103,6 @@ int recover_know(struct recovery *r, const struct index_record *record);
 int recover_find(struct recovery *r);
 
 void recover_sums_clear(struct recovery *r);
-/* True if a file has anything but zeros from this offset on. */
-bool recover_has_data(int fd, uint64_t from);
 
 /* Sets the checksum of a record made from packets, if the chunk still has it.
  * If part of the chunk is missing, or of its checksums, takes new ones. */

@@ -46,11 +46,17 @@
  * the end of the disk only the block itself is reserved, to leave space to
  * others.
  *
- * The file is written with O_DIRECT as long as blocks end at a page; after a
- * block that closed early, everything goes through the page cache.  Both
- * descriptors are of the same file: the kernel drops cached pages that a direct
- * write covers.  For O_DIRECT the file is grown by a whole block before that is
- * written, as chunks are.
+ * With O_DIRECT whole pages are written, whatever blocks there are.  A block that
+ * ends within a page is followed by zeros up to its end, and the next block
+ * writes that page again, with the same bytes at its beginning: a power cut in
+ * between takes nothing of the block before.  Those bytes are kept in memory, or
+ * read back after something else was written there.  The file is grown by a
+ * whole block before that is written, as chunks are; so where a process was
+ * killed the file ends with up to a page of zeros, or with a block that has holes
+ * and perhaps no header.  Whoever goes on from there (store/finish) goes by the
+ * notes.  The header, the end of the file and what other programs write go
+ * through the page cache, by a descriptor of its own: the kernel writes cached
+ * pages that a direct write covers before it, and drops them.
  */
 
 enum { STEP = 256 << 20, STEPS_FREE = 4 };
@@ -154,6 +160,8 @@ data_aside(struct folder *f, uint64_t end, uint64_t number)
 	/* Only reserved space: nothing was written to it. */
 	if (lseek(f->data, (off_t)end, SEEK_DATA) < 0)
 		return errno == ENXIO ? 0 : -errno;
+	if (!file_has_data(f->data, end))
+		return 0;
 	piece = malloc(PIECE);
 	fd = piece ? aside_open(f, number) : -ENOMEM;
 	err = fd < 0 ? fd : copy(f->data, fd, end, piece, PIECE);
@@ -234,31 +242,71 @@ reserve(struct folder *f, uint64_t end)
 	return 0;
 }
 
-/* Returns the O_DIRECT descriptor if the caller wants it and the place allows
- * it; else the normal one. */
-static int
-fd_for(struct folder *f, const struct layout_spot *spot, int flags)
+/* Returns the bytes from `at` up to the end of its page. */
+static uint64_t
+page_rest(uint64_t at)
 {
-	char file[LAYOUT_FILE];
-
-	if (!(flags & O_DIRECT) || f->undirect || spot->prefix_bytes ||
-	    spot->offset % GEOMETRY_PAGE)
-		return f->data;
-	if (f->direct < 0)
-		f->direct = disk_open_at(f->dir, data_file(f, file),
-					 O_WRONLY | O_DIRECT, DISK_NO_LINKS);
-	f->undirect = f->direct < 0;
-	return f->undirect ? f->data : f->direct;
+	return (GEOMETRY_PAGE - at % GEOMETRY_PAGE) % GEOMETRY_PAGE;
 }
 
 /* Extends the file for a block.  After a crash, what was not written of it is a
  * hole.  If the file system cannot, writes extend the file. */
 static void
-grow(struct folder *f, const struct layout_spot *spot)
+grow(struct folder *f, uint64_t from, uint64_t to)
 {
-	if (fallocate(f->data, 0, (off_t)spot->start,
-		      (off_t)(spot->end - spot->start)) < 0)
+	if (fallocate(f->data, 0, (off_t)from, (off_t)(to - from)) < 0)
 		return;
+}
+
+/* Reads the edge again, unless it is known. */
+static int
+edge_read(struct folder *f)
+{
+	size_t bytes = f->end % GEOMETRY_PAGE;
+	ssize_t got = (ssize_t)bytes;
+
+	if (f->edge_end != f->end)
+		got = read_whole(f->data, f->edge, bytes, f->end - bytes);
+	if (got != (ssize_t)bytes)
+		return got < 0 ? (int)got : -EIO;
+	f->edge_end = f->end;
+	return 0;
+}
+
+/* Prepares a write of whole pages: from the beginning of the page in which the
+ * block starts to the end of that in which it ends. */
+static int
+direct_target(struct folder *f, const struct layout_spot *spot,
+	      struct folder_target *target)
+{
+	size_t old = spot->start % GEOMETRY_PAGE;
+	char file[LAYOUT_FILE];
+	int err = edge_read(f);
+
+	if (!err && f->direct < 0)
+		f->direct = disk_open_at(f->dir, data_file(f, file),
+					 O_WRONLY | O_DIRECT, DISK_NO_LINKS);
+	if (err || f->direct < 0)
+		return err ? err : f->direct;
+	memcpy(f->edge + old, spot->prefix, spot->prefix_bytes);
+	target->fd = f->direct;
+	target->offset = spot->start - old;
+	target->before = f->edge;
+	target->before_bytes = (uint32_t)old + spot->prefix_bytes;
+	target->pad = (uint32_t)page_rest(spot->end);
+	grow(f, spot->start, spot->end + target->pad);
+	return 0;
+}
+
+/* Prepares a write of the data alone, through the page cache. */
+static int
+cached_target(struct folder *f, const struct layout_spot *spot,
+	      struct folder_target *target)
+{
+	target->fd = f->data;
+	target->offset = spot->offset;
+	return write_whole(f->data, spot->prefix, spot->prefix_bytes,
+			   spot->start);
 }
 
 /* As folder_target_make() and folder_target_undo(). */
@@ -267,33 +315,45 @@ data_target_make(struct folder *f, uint64_t number, uint64_t bytes, int flags,
 		 struct folder_target *target)
 {
 	struct layout_spot spot;
-	int fd, err;
+	int err;
 
 	layout_plan_spot(&f->plan, f->end, number, bytes, &spot);
 	if (number >= LAYOUT_CHUNKS || bytes > spot.room)
 		return -EFBIG;
-	err = f->broken ? -EIO : reserve(f, spot.end);
+	err = f->broken ? -EIO : reserve(f, spot.end + page_rest(spot.end));
 	if (err)
 		return err;
-	err = write_whole(f->data, spot.prefix, spot.prefix_bytes, spot.start);
+	*target =
+	    (struct folder_target){ .number = number, .bytes = spot.room };
+	if (flags & O_DIRECT)
+		err = direct_target(f, &spot, target);
+	else
+		err = cached_target(f, &spot, target);
 	if (err) {
 		f->broken |= data_cut(f, f->end) != 0;
 		return err;
 	}
-	fd = fd_for(f, &spot, flags);
-	if (fd == f->direct)
-		grow(f, &spot);
-	*target = (struct folder_target){ .fd = fd,
-					  .direct = fd == f->direct,
-					  .offset = spot.offset,
-					  .number = number,
-					  .bytes = spot.room };
-	/* The writer of whole pages truncates the last one, which drops
-	 * reserved space. */
-	if (spot.end % GEOMETRY_PAGE)
-		f->reserved = spot.end;
 	data_take(f, &spot, number, bytes);
 	return 0;
+}
+
+void
+folder_target_wrote(struct folder *f, const struct folder_target *target,
+		    const void *data)
+{
+	uint64_t all = target->before_bytes + target->bytes;
+	size_t bytes = all % GEOMETRY_PAGE, old = 0;
+
+	if (target->own || target->fd != f->direct)
+		return;
+	/* A short block may end in the page in which it began. */
+	if (bytes > target->bytes)
+		old = bytes - target->bytes;
+	memmove(f->edge, f->edge + target->before_bytes - old, old);
+	memcpy(f->edge + old,
+	       (const uint8_t *)data + target->bytes - (bytes - old),
+	       bytes - old);
+	f->edge_end = target->offset + all;
 }
 
 void
@@ -312,6 +372,7 @@ take_back(struct folder *f, uint64_t end)
 {
 	folder_data_note(f, end);
 	f->end = end;
+	f->edge_end = UINT64_MAX;
 	return data_cut(f, end);
 }
 
@@ -369,6 +430,15 @@ shorten(struct folder *f)
 		       (uint32_t)f->last_bytes);
 	f->end = spot.offset + f->last_bytes;
 	return write_whole(f->data, spot.prefix, spot.prefix_bytes, spot.start);
+}
+
+/* Cuts off the zeros behind the last block of a file that may go on.  If that
+ * fails, they are cut off when it does. */
+static void
+data_trim(struct folder *f)
+{
+	if (f->direct >= 0 && !f->broken)
+		data_cut(f, f->end);
 }
 
 /* Cuts off what was reserved or padded behind the data, or removes the file if
@@ -468,6 +538,7 @@ folder_make(struct folder **folder, const struct disk *disk, const char *name,
 		.sums.fd = -1,
 		.data = -1,
 		.direct = -1,
+		.edge_end = UINT64_MAX,
 	};
 	err = layout_plan_make(&f->plan, name, head);
 	if (err) {
@@ -602,11 +673,9 @@ chunk_target_make(struct folder *folder, uint64_t number, uint64_t bytes,
 
 	if (fd < 0)
 		return fd;
-	*target = (struct folder_target){ .fd = fd,
-					  .own = true,
-					  .direct = flags & O_DIRECT,
-					  .number = number,
-					  .bytes = bytes };
+	*target = (struct folder_target){
+		.fd = fd, .own = true, .number = number, .bytes = bytes
+	};
 	return 0;
 }
 
@@ -811,8 +880,12 @@ int
 folder_close(struct folder *folder, const struct index_record *end,
 	     const json_t *tail)
 {
-	int err = end ? data_end(folder) : 0, worse;
+	int err = 0, worse;
 
+	if (end)
+		err = data_end(folder);
+	else
+		data_trim(folder);
 	if (tail && !err)
 		err = folder_note(folder, tail);
 	worse = sync_meta(folder);

@@ -35,22 +35,30 @@ struct folder_target {
 	int fd;
 	bool own;	 /* the block's own file, which the caller fdatasyncs
 			    and closes; else the folder does both */
-	bool direct;	 /* fd is O_DIRECT, and offset a multiple of a page */
-	uint64_t offset; /* offset of the data in the file */
+	uint64_t offset; /* in the file, of `before` and the data behind it */
 	uint64_t number;
 	uint64_t bytes; /* bytes to write: more than the data of a block that
 			   closed early if all blocks have the same length on
 			   disk */
+	/* Bytes to write in front of the data, valid until the target is
+	 * written or undone, and zeros to write behind it: so that it is whole
+	 * pages where fd is O_DIRECT and the file is shared. */
+	const void *before;
+	uint32_t before_bytes, pad;
 };
 
 /*
  * Makes the file of a block, or extends the file that all blocks share, and
- * reserves `bytes` if the file system can.  `flags`: O_DIRECT if the caller is
- * able to write so; target->direct says whether it must.  Returns 0 or -errno:
- * then nothing was made.
+ * reserves `bytes` if the file system can.  `flags`: O_DIRECT if the caller
+ * writes so.  Returns 0 or -errno: then nothing was made.
  */
 int folder_target_make(struct folder *folder, uint64_t number, uint64_t bytes,
 		       int flags, struct folder_target *target);
+
+/* Says that the target of a shared file is written, with this data: the next
+ * block may begin in its last page.  No effect on a file of its own. */
+void folder_target_wrote(struct folder *folder,
+			 const struct folder_target *target, const void *data);
 
 /* Takes a target back because the block could not be written.  Closes a file of
  * its own.  Returns 0 or -errno: some of it may be left. */

@@ -7,6 +7,7 @@
 #include "store/write/folder.h"
 #include "store/disk/file.h"
 #include "store/disk/layout.h"
+#include "store/record/geometry.h"
 
 /*
  * Declarations shared by the files of a folder.
@@ -30,7 +31,6 @@ struct folder {
 
 	/* Layouts in which blocks share one file: */
 	int data, direct; /* the file, and again with O_DIRECT; -1: not open */
-	bool undirect;	  /* O_DIRECT was refused */
 	bool broken;	  /* the file does not match the members below: it
 			     takes no more blocks */
 	uint64_t end;	  /* end of the blocks placed so far */
@@ -39,6 +39,10 @@ struct folder {
 	struct layout_spot last; /* the block placed last, its number and bytes
 				    of data; */
 	uint64_t last_number, last_bytes; /* start == end: none */
+	/* The bytes of the file from its last whole page on, up to edge_end;
+	 * and room for the header of the next block.  UINT64_MAX: not known. */
+	uint8_t edge[GEOMETRY_PAGE + SG_BLOCK];
+	uint64_t edge_end;
 };
 
 /* Makes a struct folder with nothing open.  Returns 0; -EINVAL: bad name;

@@ -59,6 +59,7 @@ close_all(void)
 	}
 	writes.state->fd = -1;
 	writes.ops->close(writes.state);
+	writes_finish(&writes);
 }
 
 static struct file_write *
@@ -81,6 +82,72 @@ check(const struct file_write *j)
 	ck_assert(!memcmp(read, j->data, BYTES));
 	free(read);
 }
+
+/* The bytes in front of the data, the data, and zeros. */
+static void
+check_copied(const struct file_write *j)
+{
+	uint64_t data_bytes = j->bytes - j->before_bytes;
+	uint8_t *read = malloc(j->bytes + j->pad + 1);
+
+	ck_assert_int_eq(j->err, 0);
+	ck_assert_int_eq(
+	    pread(j->fd, read, j->bytes + j->pad + 1, (off_t)j->offset),
+	    (ssize_t)(j->bytes + j->pad));
+	ck_assert(!memcmp(read, j->before, j->before_bytes));
+	ck_assert(!memcmp(read + j->before_bytes, j->data, data_bytes));
+	for (uint32_t i = 0; i < j->pad; i++)
+		ck_assert_uint_eq(read[j->bytes + i], 0);
+	free(read);
+}
+
+static void
+is_aligned(const struct write_request *r)
+{
+	ck_assert_uint_eq((uintptr_t)r->data % 4096, 0);
+	ck_assert_uint_eq(r->bytes % 4096, 0);
+	ck_assert_uint_eq(r->offset % 4096, 0);
+}
+
+static void
+copied(const struct write_ops *with, struct fake_whim w, uint32_t before_bytes)
+{
+	static uint8_t before[4096 + 8];
+
+	noise_fill(7, 0, before, sizeof before);
+	if (!w.most)
+		w.look = is_aligned;
+	open_with(with, w);
+	for (unsigned i = 0; i < WRITES_FILES; i++) {
+		job[i].before = before;
+		job[i].before_bytes = before_bytes;
+		job[i].bytes = before_bytes + BYTES - 1000 * (i + 1);
+		job[i].pad = (uint32_t)(-job[i].bytes % 4096);
+		writes_add(&writes, &job[i]);
+	}
+	next_done();
+	next_done();
+	check_copied(&job[0]);
+	check_copied(&job[1]);
+	close_all();
+}
+
+/* Pages at addresses that are pages, whatever stands in front. */
+START_TEST(copied_to_whole_pages)
+{
+	static const uint32_t before[] = { 0, 28, 4092, 4096, 4100 };
+
+	for (unsigned i = 0; i < sizeof before / sizeof *before; i++) {
+		copied(&single, (struct fake_whim){ .most = 0 }, before[i]);
+		copied(&ops, (struct fake_whim){ .depth = FAKE_QUEUE },
+		       before[i]);
+		copied(
+		    &ops,
+		    (struct fake_whim){ .depth = 5, .busy = 3, .most = 123457 },
+		    before[i]);
+	}
+}
+END_TEST
 
 static void
 both(const struct write_ops *with, struct fake_whim w)
@@ -174,5 +241,5 @@ START_TEST(no_more_of_what_is_away)
 }
 END_TEST
 
-SUITE("writes_in_flight", both_arrive, hungry_in_time, an_error_is_one_jobs_own,
-      no_more_of_what_is_away)
+SUITE("writes_in_flight", both_arrive, copied_to_whole_pages, hungry_in_time,
+      an_error_is_one_jobs_own, no_more_of_what_is_away)
