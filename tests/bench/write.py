@@ -55,8 +55,11 @@ class Bench:
     def fresh(self):
         """Empty disks, and nothing of the last run still being written."""
         for path in self.dirs:
-            for name in os.listdir(path):
-                shutil.rmtree(os.path.join(path, name))
+            for entry in os.scandir(path):
+                if entry.is_dir():
+                    shutil.rmtree(entry.path)
+                else:
+                    os.unlink(entry.path)
         os.sync()
         time.sleep(self.a.rest)
 
