@@ -2,7 +2,9 @@
 # shellcheck shell=bash source=tests/flow/functions.sh
 #
 #   a, b --> spated   `memory` is what all blocks have together; what does not
-#                     fit is refused with the numbers; nothing else grows
+#                     fit is refused with the numbers; nothing else grows;
+#                     spated is ready before it, and is refused more than its
+#                     control group may have
 #
 . "${BASH_SOURCE%/*}/functions.sh"
 
@@ -98,4 +100,61 @@ spate record joined --stream s --quiet
 grep -q "s: is recorded with 10 blocks, enough for 2 disks, but there are 3" "$log" ||
 	fail "nothing is said of the disks that joined"
 spate stop joined --quiet >/dev/null
+spated_stop
+
+# It is ready before its memory is.  A recording that has a right to more than
+# is touched yet takes what there is, and all that comes is counted.
+[ "$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)" -gt $((6 << 20)) ] ||
+	skip "4 GiB of memory are not free; the rest passed"
+log=$work/log.ready
+settings=('memory = "4G";' 'reserve = "1M";')
+conf_write "$(stream_text 'format = "raw"; payload = 1024; sequence = "le64@0"; blocks = 3000;')"
+spated_start
+spate record early --stream s --quiet
+gen --format raw --payload 1024 --sequence le64@0 --packets 20000 --rate 400Mbps
+settle early 20000
+same "datagrams" "$(info early .datagrams)" 20000
+same "packets and drops" \
+	"$(info early '.packets + ([.drops[]] | add // 0)')" 20000
+same "lost" "$(info early .packets_lost)" "$(info early '.drops.no_buffer // 0')"
+grep -q "memory: 4.0 GiB in .*; most of it is being made ready" "$log" ||
+	fail "it waited for its memory: $(cat "$log")"
+same "what is ready first" "$(grep -o -e "ready on" -e "all memory is ready" \
+	"$log" | head -n 1)" "ready on"
+spate stop early --quiet >/dev/null
+# It stops while memory is touched, too.
+spated_stop
+spated_start
+spated_stop
+
+# The kernel would kill what has more than its control group may have.
+need_root "limit memory"
+cat >"$work/limited" <<-'END'
+	#!/bin/sh -e
+	# A group above that of the process is limited to 1 GiB.
+	mount -t tmpfs none /sys/fs/cgroup
+	while IFS=: read -r _ kind group; do
+		case $kind in
+		'') top=/sys/fs/cgroup file=memory.max ;;
+		*memory*) top=/sys/fs/cgroup/memory file=memory.limit_in_bytes ;;
+		*) continue ;;
+		esac
+		mkdir -p "$top/$group"
+		echo max >"$top/$group/$file"
+		echo 1073741824 >"$top/$file"
+	done </proc/self/cgroup
+END
+printf 'exec "%s" "$@"\n' "$SPATED" >>"$work/limited"
+chmod +x "$work/limited"
+SPATED="$work/in_group"
+printf '#!/bin/sh\nexec unshare -m "%s" "$@"\n' "$work/limited" >"$SPATED"
+chmod +x "$SPATED"
+settings=('memory = "2G";' 'reserve = "1M";')
+conf_write "$(stream_text 'format = "raw"; payload = 1024; sequence = "le64@0";')"
+refused "the control group of spated is limited to 1.0 GiB" \
+	timeout 60 "$SPATED" -c "$conf"
+settings=('reserve = "1M";')
+conf_write "$(stream_text 'format = "raw"; payload = 1024; sequence = "le64@0";')"
+spated_start
+same default "$(spate status --json | jq .memory.bytes)" $((512 << 20))
 spated_stop

@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/module.h"
@@ -26,6 +25,7 @@
 #include "control/listener.h"
 #include "control/control.h"
 #include "daemon/conf/stream_vary.h"
+#include "flow/memory/arena.h"
 #include "net/allow.h"
 
 /* Refuses relative paths: the disk watch would wait for them for ever. */
@@ -460,12 +460,12 @@ root_read(struct setup *c, struct fault *fault)
 
 /* Returns the default of `memory` in bytes: enough to record all streams at
  * once on the disks that are there, and an eighth of the machine's memory, for
- * disks that pause; at most half of it. */
+ * disks that pause; at most half of it.  A control group that is limited is a
+ * machine of that size. */
 static uint64_t
 memory_default(const struct setup *c)
 {
-	uint64_t half = (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 *
-			(uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t half = arena_may_have() / 2;
 	uint64_t want = 0;
 
 	for (unsigned i = 0; i < c->streams; i++)

@@ -129,6 +129,93 @@ memory_lock_make(pthread_mutex_t *lock)
 	pthread_mutexattr_destroy(&attr);
 }
 
+/* ---- how much there may be ---------------------------------------------- */
+
+/* Lowers *limit to the number in a file.  A file that says "max", or is not
+ * there, limits nothing. */
+static void
+limit_read(const char *path, uint64_t *limit)
+{
+	FILE *f = fopen(path, "re");
+	char text[64] = "", *end = text;
+	uint64_t n = 0;
+
+	if (!f)
+		return;
+	if (fgets(text, sizeof text, f))
+		n = strtoull(text, &end, 10);
+	fclose(f);
+	if (end != text && n < *limit)
+		*limit = n;
+}
+
+/* Lowers *limit to that of a control group and of all groups above it.  `line`
+ * is one of /proc/self/cgroup, "0::/a/b" of version 2 or "4:memory:/a/b" of
+ * version 1, and is changed. */
+static void
+group_limit(char *line, uint64_t *limit)
+{
+	char *kind = strchr(line, ':'), *cut;
+	char *group = kind ? strchr(kind + 1, ':') : NULL;
+	char path[4096 + 100];
+
+	if (!group)
+		return;
+	*group++ = '\0';
+	group[strcspn(group, "\n")] = '\0';
+	if (*++kind && !strstr(kind, "memory"))
+		return;
+	do {
+		snprintf(path, sizeof path,
+			 *kind ? "/sys/fs/cgroup/memory%s/memory.limit_in_bytes"
+			       : "/sys/fs/cgroup%s/memory.max",
+			 group);
+		limit_read(path, limit);
+		cut = strrchr(group, '/');
+		if (cut)
+			*cut = '\0';
+	} while (cut);
+}
+
+static uint64_t
+machine_bytes(void)
+{
+	return (uint64_t)sysconf(_SC_PHYS_PAGES) *
+	       (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t
+arena_may_have(void)
+{
+	uint64_t limit = machine_bytes();
+	FILE *f = fopen("/proc/self/cgroup", "re");
+	char line[4096];
+
+	if (!f)
+		return limit;
+	while (fgets(line, sizeof line, f))
+		group_limit(line, &limit);
+	fclose(f);
+	return limit;
+}
+
+/* Linux grants more memory than the machine has and kills the daemon later;
+ * refuse in time. */
+int
+arena_fits(uint64_t bytes, struct fault *fault)
+{
+	uint64_t ram = machine_bytes();
+	char want[UNITS_TEXT], is[UNITS_TEXT];
+
+	if (bytes <= ram / 10 * 9)
+		return 0;
+	fault_set(fault, -ENOMEM, "no-memory", "cannot have %s of memory",
+		  units_show_bytes(want, bytes));
+	fault_why(fault, "this machine has %s", units_show_bytes(is, ram));
+	fault_hint(fault, "set `memory` to at most nine tenths of that");
+	return -ENOMEM;
+}
+
 /* ---- memory ------------------------------------------------------------ */
 
 /* Touches every page: by madvise(), or where the kernel does not know it (before
@@ -250,15 +337,14 @@ static int
 map_any(struct memory *m, const struct arena_wishes *wishes)
 {
 	if (map_file(m, wishes->share))
-		return memory_ready(m, wishes->node);
-
+		return 0;
 	m->at = mmap(NULL, m->bytes, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (m->at == MAP_FAILED)
 		return -errno;
 	m->pages = madvise(m->at, m->bytes, MADV_HUGEPAGE) == 0 ? "transparent"
 								: "small";
-	return memory_ready(m, wishes->node);
+	return 0;
 }
 
 static void
@@ -288,7 +374,40 @@ memory_free(struct memory *m)
 }
 
 static int
-memory_make(struct memory *m, uint64_t bytes, const struct arena_wishes *wishes)
+make_fault(struct fault *fault, int err, uint64_t bytes)
+{
+	char text[UNITS_TEXT];
+
+	fault_set(fault, err, "no-memory", "cannot have %s of memory",
+		  units_show_bytes(text, bytes));
+	fault_why(fault, "%s", strerror(-err));
+	fault_hint(fault, "set `memory` lower, or free some");
+	return err;
+}
+
+/* Checks the limit of the control group: beyond it the kernel would kill the
+ * daemon when it records already, because most memory is touched behind.  The
+ * group does not account for reserved huge pages. */
+static int
+group_fits(const struct memory *m, struct fault *fault)
+{
+	uint64_t limit = arena_may_have();
+	char want[UNITS_TEXT], is[UNITS_TEXT];
+
+	if (strcmp(m->pages, "hugetlb") == 0 || m->bytes <= limit / 10 * 9)
+		return 0;
+	fault_set(fault, -ENOMEM, "no-memory", "cannot have %s of memory",
+		  units_show_bytes(want, m->bytes));
+	fault_why(fault, "the control group of spated is limited to %s",
+		  units_show_bytes(is, limit));
+	fault_hint(fault, "set `memory` to at most nine tenths of that, or "
+			  "raise MemoryMax= of the service or of its slice");
+	return -ENOMEM;
+}
+
+static int
+memory_make(struct memory *m, uint64_t bytes, const struct arena_wishes *wishes,
+	    struct fault *fault)
 {
 	char text[UNITS_TEXT];
 	int err;
@@ -296,8 +415,16 @@ memory_make(struct memory *m, uint64_t bytes, const struct arena_wishes *wishes)
 	*m = (struct memory){ .at = MAP_FAILED, .bytes = bytes };
 	err = map_any(m, wishes);
 	if (err) {
-		memory_free(m);
-		return err;
+		make_fault(fault, err, bytes);
+		goto unmap;
+	}
+	err = group_fits(m, fault);
+	if (err)
+		goto unmap;
+	err = memory_ready(m, wishes->node);
+	if (err) {
+		make_fault(fault, err, bytes);
+		goto unmap;
 	}
 	memory_lock(m);
 	log_line(LEVEL_INFO, NULL, "memory: %s in %s pages%s%s%s",
@@ -306,6 +433,10 @@ memory_make(struct memory *m, uint64_t bytes, const struct arena_wishes *wishes)
 		 m->file.fd >= 0 ? ", shared with live readers" : "",
 		 m->bytes > FIRST ? "; most of it is being made ready" : "");
 	return 0;
+
+unmap:
+	memory_free(m);
+	return err;
 }
 
 /* ---- pieces of it ------------------------------------------------------ */
@@ -426,26 +557,6 @@ extents_cut(struct extents *e, const uint8_t *piece, uint64_t bytes)
 		free(is);
 	}
 	return 0;
-}
-
-/* ---- the arena --------------------------------------------------------- */
-
-/* Linux grants more memory than the machine has and kills the daemon later;
- * refuse in time. */
-int
-arena_fits(uint64_t bytes, struct fault *fault)
-{
-	uint64_t ram =
-	    (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-	char want[UNITS_TEXT], is[UNITS_TEXT];
-
-	if (bytes <= ram / 10 * 9)
-		return 0;
-	fault_set(fault, -ENOMEM, "no-memory", "cannot have %s of memory",
-		  units_show_bytes(want, bytes));
-	fault_why(fault, "this machine has %s", units_show_bytes(is, ram));
-	fault_hint(fault, "set `memory` to at most nine tenths of that");
-	return -ENOMEM;
 }
 
 /* ---- touching it behind ------------------------------------------------- */
@@ -585,7 +696,6 @@ arena_make(struct arena **arena, uint64_t bytes,
 	static const struct arena_wishes none = { .node = -1 };
 	uint64_t whole = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
 	struct arena *a;
-	char text[UNITS_TEXT];
 	int err = arena_fits(bytes, fault);
 
 	if (err)
@@ -595,17 +705,17 @@ arena_make(struct arena **arena, uint64_t bytes,
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	memory_lock_make(&a->lock);
 	a->limit = bytes;
-	err = memory_make(&a->memory, whole, wishes ? wishes : &none);
+	err = memory_make(&a->memory, whole, wishes ? wishes : &none, fault);
+	if (err) {
+		arena_free(a);
+		return err;
+	}
 	a->extents = (struct extents){ a->memory.at, a->memory.bytes,
 				       first_bytes(&a->memory), NULL };
 	atomic_init(&a->ready, a->extents.ready);
-	if (!err)
-		err = touching_begin(a);
+	err = touching_begin(a);
 	if (err) {
-		fault_set(fault, err, "no-memory", "cannot have %s of memory",
-			  units_show_bytes(text, whole));
-		fault_why(fault, "%s", strerror(-err));
-		fault_hint(fault, "set `memory` lower, or free some");
+		make_fault(fault, err, whole);
 		arena_free(a);
 		return err;
 	}

@@ -44,6 +44,10 @@ struct arena_facts {
 	bool shared;	   /* live readers can map it */
 };
 
+/* Bytes of memory that this process may have, with everything else that runs:
+ * those of the machine, or what its control group is limited to. */
+uint64_t arena_may_have(void);
+
 /* Checks that the machine has that much memory.  Returns 0, or -ENOMEM with a
  * fault. */
 int arena_fits(uint64_t bytes, struct fault *fault);
