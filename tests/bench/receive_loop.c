@@ -6,10 +6,14 @@
  * counts; it looks at no byte of what came.
  *
  *   receive_loop PORT[-PORT] gro|mmsg DATAGRAM_BYTES MEMORY_MIB SECONDS
+ *	[ADDRESS]
+ *
+ * ADDRESS is 127.0.0.1 if absent.  Sockets have the buffer that the recorder
+ * asks for by default.
  *
  * It ends a second after the last packet, or after SECONDS, and prints one
- * JSON line: packets, bytes, cpu_s (user + system), seconds between the first
- * and the last packet.
+ * JSON line: packets, bytes, calls that brought any, cpu_s (user + system),
+ * seconds between the first and the last packet.
  */
 #include <arpa/inet.h>
 #include <netinet/udp.h>
@@ -23,6 +27,7 @@
 #include <time.h>
 
 enum { MESSAGES = 64, TRAIN = 65536, IDLE_MS = 1000, EVENTS = 64, VISIT = 16 };
+enum { BUFFER = 256 << 20, BUFFER_LEAST = 4 << 20 }; /* of all, of one socket */
 
 struct loop {
 	int epoll;
@@ -30,7 +35,7 @@ struct loop {
 	size_t datagram;
 	uint8_t *memory;
 	size_t memory_bytes, at;
-	uint64_t packets, bytes;
+	uint64_t packets, bytes, calls;
 	double first, last;
 	struct mmsghdr message[MESSAGES];
 	struct iovec iov[MESSAGES];
@@ -46,12 +51,12 @@ now(void)
 }
 
 static int
-socket_open(unsigned port, int gro)
+socket_open(const char *address, unsigned port, int gro, int buffer)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET,
 				 .sin_port = htons((uint16_t)port),
-				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	int fd = socket(AF_INET, SOCK_DGRAM, 0), n = 32 << 20;
+				 .sin_addr.s_addr = inet_addr(address) };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), n = buffer;
 
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &n, sizeof n) < 0)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &n, sizeof n);
@@ -115,6 +120,7 @@ visit(struct loop *l, int fd)
 		more = l->gro ? receive_gro(l, fd) : receive_mmsg(l, fd);
 		if (!more)
 			break;
+		l->calls++;
 		l->last = now();
 		if (!l->first)
 			l->first = l->last;
@@ -138,16 +144,21 @@ run(struct loop *l, double seconds)
 }
 
 static void
-sockets_open(struct loop *l, const char *ports)
+sockets_open(struct loop *l, const char *address, const char *ports)
 {
 	const char *dash = strchr(ports, '-');
 	int from = atoi(ports), to = dash ? atoi(dash + 1) : from;
+	int buffer = BUFFER / (to - from + 1);
+
+	if (buffer < BUFFER_LEAST)
+		buffer = BUFFER_LEAST;
 
 	l->epoll = epoll_create1(0);
 	for (int port = from; port <= to; port++) {
 		struct epoll_event e = { .events = EPOLLIN };
 
-		e.data.fd = socket_open((unsigned)port, l->gro);
+		e.data.fd =
+		    socket_open(address, (unsigned)port, l->gro, buffer);
 		if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, e.data.fd, &e) < 0)
 			exit(1);
 	}
@@ -169,7 +180,7 @@ main(int argc, char **argv)
 	struct loop *l = calloc(1, sizeof *l);
 	double before;
 
-	if (argc != 6 || !l)
+	if (argc < 6 || argc > 7 || !l)
 		return 2;
 	l->gro = !strcmp(argv[2], "gro");
 	l->datagram = strtoul(argv[3], NULL, 10);
@@ -180,14 +191,15 @@ main(int argc, char **argv)
 		return 1;
 	madvise(l->memory, l->memory_bytes, MADV_HUGEPAGE);
 	memset(l->memory, 1, l->memory_bytes);
-	sockets_open(l, argv[1]);
+	sockets_open(l, argc > 6 ? argv[6] : "127.0.0.1", argv[1]);
 	puts("ready");
 	fflush(stdout);
 	before = cpu();
 	run(l, atof(argv[5]));
-	printf("{\"packets\":%llu,\"bytes\":%llu,"
+	printf("{\"packets\":%llu,\"bytes\":%llu,\"calls\":%llu,"
 	       "\"cpu_s\":%.4f,\"seconds\":%.4f}\n",
 	       (unsigned long long)l->packets, (unsigned long long)l->bytes,
-	       cpu() - before, l->last - l->first);
+	       (unsigned long long)l->calls, cpu() - before,
+	       l->last - l->first);
 	return 0;
 }

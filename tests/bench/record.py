@@ -20,6 +20,16 @@ of the runs; only ratios mean something on another machine.
 
 With --live RATE it compares, at that rate, spate as it is with memory that is
 shared, with a client that has it mapped, and with one that reads all of it.
+
+With --veth it compares the ways to receive packets that come in one by one, as
+from a card: over a veth pair, the sender in a network of its own, with GRO on
+the receiving side and without, from a sender that sends packets evenly
+("even") or 64 in a row ("rows"), in one flow and in 16.  Loops and spate write
+to no disk.  Where GRO is on, NAPI has a thread of its own, and its CPU time
+counts: it is where packets are joined, and where rings are filled.  Without
+GRO the kernel takes packets in in the sender's time, which nobody counts.
+"same mode" is what the default of spate costs against `gro = false`: above 1
+it has chosen wrongly.  This needs root.
 """
 
 import argparse
@@ -32,7 +42,9 @@ import sys
 import tempfile
 import time
 
-from common import GB, Loop, Spated, free_ports, highest, send
+from common import (GB, Loop, Loopback, Spated, Veth, counters, die_with_us,
+                    free_ports, highest, ports_text, private, risen, send_end,
+                    send_start, sync)
 from common import table as both_table
 
 DATAGRAM = 8040
@@ -41,16 +53,25 @@ ENOUGH = 0.97    # of a rate that was asked for
 
 
 class Bench:
-    def __init__(self, args):
+    """`disks`: folders, four of its own if None; `flows`: ports in a row."""
+
+    def __init__(self, args, disks=None, datagram=DATAGRAM, flows=1,
+                 link=Loopback()):
         self.a = args
         self.build = os.path.abspath(args.build)
         self.dir = tempfile.mkdtemp(prefix="spate-bench-",
                                     dir=os.path.abspath(args.dir))
-        self.disks = [os.path.join(self.dir, f"disk{i}") for i in range(4)]
-        self.port = free_ports()
-        self.block_bytes = None
+        self.disks = disks or [os.path.join(self.dir, f"disk{i}")
+                               for i in range(4)]
+        self.datagram = datagram
+        self.port = ports_text(free_ports(flows), flows)
+        self.link = link
+        self.how = []      # more options of the sender
+        self.block_bytes = self.memory = None    # of spate, by learn()
 
     def close(self):
+        for disk in self.disks:
+            shutil.rmtree(disk, ignore_errors=True)
         shutil.rmtree(self.dir, ignore_errors=True)
 
     def fresh(self):
@@ -58,28 +79,43 @@ class Bench:
         for disk in self.disks:
             shutil.rmtree(disk, ignore_errors=True)
             os.mkdir(disk)
-        os.sync()
+            sync(disk)
         time.sleep(self.a.rest)
 
     # -- the parts ---------------------------------------------------------
 
+    def learn(self):
+        """What fio and the loop have as spate has it."""
+        self.fresh()
+        with self.spated() as d:
+            self.block_bytes = d.ask("streams")["streams"][0]["block_bytes"]
+            self.memory = d.ask("status")["memory"]["bytes"] >> 20
+
+    def send_start(self, rate, seconds):
+        return send_start(self.build, self.port, rate, seconds, "--format",
+                          "vdif", "--payload", str(self.datagram - 8),
+                          *self.how, link=self.link)
+
     def send(self, rate, seconds):
-        return send(self.build, self.port, rate, seconds, "--format", "vdif")
+        return send_end(self.send_start(rate, seconds))
 
     def loop_start(self, mode, seconds):
-        return Loop(self.build, self.port, mode, DATAGRAM, self.a.memory,
-                    seconds)
+        return Loop(self.build, self.port, mode, self.datagram, self.memory,
+                    seconds, self.link)
 
-    def spated(self, share=False):
+    def spated(self, more="", keys="", at=""):
+        """With more settings, and more keys of the stream; `at`: what stands
+        before the address, as "eth2@"."""
         a = self.a
         writer = f'writer = "{a.writer}";' if a.writer else ""
-        writer += "share = true;" if share else ""
+        memory = f'memory = "{a.memory}M";' if a.memory else ""
         disks = ", ".join(f'"{d}"' for d in self.disks)
         return Spated(self.build, self.dir, f'''
-            disks = [ {disks} ]; memory = "{a.memory}M"; {writer}
-            streams : {{ bench : {{ listen = [ "127.0.0.1:{self.port}" ];
-                format = "vdif"; prefix = 8; payload = {DATAGRAM - 8};
-                block = "{a.block}"; }}; }};''')
+            disks = [ {disks} ]; {memory} {writer} {more}
+            streams : {{ bench : {{
+                listen = [ "{at}{self.link.host}:{self.port}" ];
+                format = "vdif"; prefix = 8; payload = {self.datagram - 8};
+                block = "{a.block}"; {keys} }}; }};''')
 
     def fio_start(self, rate, seconds):
         each = rate / 8 / len(self.disks)
@@ -102,7 +138,7 @@ class Bench:
              "--thread=0", "--group_reporting=1", "--output-format=json",
              *limit, *jobs],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-            cwd=self.dir)
+            cwd=self.dir, preexec_fn=die_with_us)
 
     @staticmethod
     def fio_end(p):
@@ -121,7 +157,8 @@ class Bench:
         sent = self.send(rate, seconds)
         got = loop.end()
         return {"ok": got["packets"] == sent["sent"],
-                "cpu": got["cpu_s"] / (got["bytes"] / GB),
+                "cpu": got["cpu_s"] / max(got["bytes"] / GB, 1e-3),
+                "packets_a_call": got["packets"] / max(got["calls"], 1),
                 "rate": sent["rate"]}
 
     def fio(self, rate, seconds):
@@ -135,22 +172,39 @@ class Bench:
         sent = self.send(rate, seconds)
         got = loop.end()
         disk = self.fio_end(fio)
-        return {"ok": got["packets"] == sent["sent"] and
-                disk["rate"] >= ENOUGH * rate and
-                sent["rate"] >= ENOUGH * rate,
-                "cpu": got["cpu_s"] / (got["bytes"] / GB) + disk["cpu"]}
+        whole = (got["packets"] == sent["sent"] and
+                 disk["rate"] >= ENOUGH * rate)
+        return {"ok": whole and sent["rate"] >= ENOUGH * rate,
+                "whole": whole, "rate": sent["rate"],
+                "cpu": got["cpu_s"] / max(got["bytes"] / GB, 1e-3) +
+                disk["cpu"]}
 
-    def spate(self, rate, seconds):
+    @staticmethod
+    def settle(d, datagrams):
+        """Waits until so many have come, for a second at most: a link may
+        still hold some when the sender ends."""
+        for _ in range(20):
+            here = d.ask("status")["recordings"][0]["datagrams"]
+            if here >= datagrams:
+                break
+            time.sleep(0.05)
+
+    def spate(self, rate, seconds, *conf):
         self.fresh()
-        with self.spated() as d:
+        with self.spated(*conf) as d:
+            d.warm()
             d.ask("record", name="bench", streams=["bench"])
             before = d.cpu()
             sent = self.send(rate, seconds)
+            self.settle(d, sent["sent"])
             got = d.ask("stop", name="bench")["recordings"][0]
             cpu = d.cpu() - before
-        dropped = sum(got["drops"].values())
-        return {"ok": got["packets"] == sent["sent"] and dropped == 0 and
-                sent["rate"] >= ENOUGH * rate,
+        whole = (got["packets"] == sent["sent"] and
+                 not sum(got["drops"].values()))
+        return {"ok": whole and sent["rate"] >= ENOUGH * rate,
+                "whole": whole, "rate": sent["rate"],
+                "lost": sent["sent"] - got["packets"],
+                "drops": {k: n for k, n in got["drops"].items() if n},
                 "cpu": cpu / max(got["bytes"] / GB, 1e-3)}
 
     def live(self, rate, seconds, share, how):
@@ -158,7 +212,8 @@ class Bench:
         nobody does; [], by `map`; ["copy"], and reads all."""
         client = None
         self.fresh()
-        with self.spated(share) as d:
+        with self.spated("share = true;" if share else "") as d:
+            d.warm()
             d.ask("record", name="bench", streams=["bench"])
             if how is not None:
                 client = subprocess.Popen(
@@ -186,8 +241,7 @@ class Bench:
 def one_run(b, say):
     r = {}
     high = b.a.high
-    with b.spated() as d:
-        b.block_bytes = d.ask("streams")["streams"][0]["block_bytes"]
+    b.learn()
     say("fio alone")
     r["fio"] = b.fio(0, b.a.probe)["rate"]
     say("ceiling")
@@ -232,6 +286,92 @@ def live_table(results, rate):
                [24, 10, 8, 8, 8, 8])
 
 
+# The ways to receive over a veth pair: a loop's mode, or settings and keys.
+VETH = {"loop, UDP_GRO": "gro", "loop, recvmmsg": "mmsg",
+        "spate": ("", ""), "spate, gro = false": ("", "gro = false;"),
+        "spate, 1 ring": ("", 'receive = "fanout"; rings = 1;'),
+        "spate, 2 rings": ("receivers = 2;",
+                           'receive = "fanout"; rings = 2;')}
+SENDERS = {"even": ["--segment", "0"], "rows": []}
+
+
+def veth_once(b, way, rate, seconds):
+    """What b.receive() or b.spate() says, with what the kernel lost, and the
+    CPU time of its NAPI threads."""
+    before, napi, lost = counters(), b.link.cpu(), b.link.lost()
+    if isinstance(VETH[way], str):
+        r = b.receive(VETH[way], rate, seconds)
+    else:
+        ring = "ring" in way
+        r = b.spate(rate, seconds, *VETH[way],
+                    b.link.device + "@" if ring else "")
+    r["napi"] = (b.link.cpu() - napi) / (r["rate"] * seconds / 8 / GB)
+    rose = risen(before)
+    if "ring" in way:    # every packet of a ring is an error of UDP, too
+        rose = {k: n for k, n in rose.items() if not k.startswith("udp")}
+    r["clean"] = r["ok"] and not rose and b.link.lost() == lost
+    return r
+
+
+def veth_case(a, gro, flows, sender):
+    """All ways in turns: {way: [runs]}."""
+    ways = [w for w in VETH if flows == 1 or "ring" not in w]
+    runs = {w: [] for w in ways}
+    link = Veth(gro)
+    try:
+        b = Bench(a, flows=flows, link=link)
+        b.how = SENDERS[sender]
+        try:
+            b.learn()
+            for run in range(a.runs):
+                for way in ways:
+                    print(f"GRO {'on' if gro else 'off'}, {flows} flows, "
+                          f"{sender}: run {run + 1} of {a.runs}: {way}",
+                          file=sys.stderr)
+                    runs[way].append(veth_once(b, way, a.veth, a.probe))
+        finally:
+            b.close()
+    finally:
+        link.close()
+    return runs
+
+
+def veth(a):
+    private()
+    a.writer = a.writer or "null"
+    rows = [("", "clean", "CPU s/GB", "least", "most", "NAPI", "both",
+             "packets a call")]
+    choice = [("", "same mode")]
+    for gro in (False, True):
+        for flows in a.flows:
+            for sender in SENDERS:
+                case = f"GRO {'on' if gro else 'off'}, {flows}, {sender}"
+                runs = veth_case(a, gro, flows, sender)
+                rows.append((case,))
+                for way, got in runs.items():
+                    rows.append(("  " + way, *veth_row(got)))
+                best = [statistics.median(r["cpu"] for r in runs[way])
+                        for way in ("spate", "spate, gro = false")]
+                choice.append((case, f"{best[0] / max(best[1], 1e-9):.2f}"))
+                if a.json:
+                    print(json.dumps({"case": case, "runs": runs}),
+                          flush=True)
+    both_table(f"veth at {a.veth / 1e9:.1f} Gb/s, median of {a.runs}", rows,
+               [26, 5, 8, 6, 6, 6, 6, 14])
+    both_table("spate against spate with gro = false", choice, [26, 9])
+
+
+def veth_row(got):
+    cpu = [r["cpu"] for r in got]
+    napi = statistics.median(r["napi"] for r in got)
+    calls = [r["packets_a_call"] for r in got if "packets_a_call" in r]
+    return (f"{sum(r['clean'] for r in got)}/{len(got)}",
+            f"{statistics.median(cpu):.3f}", f"{min(cpu):.3f}",
+            f"{max(cpu):.3f}", f"{napi:.3f}",
+            f"{statistics.median(r['cpu'] + r['napi'] for r in got):.3f}",
+            f"{statistics.median(calls):.1f}" if calls else "-")
+
+
 def table(m, runs):
     gbps = 1e9
     rows = [
@@ -269,7 +409,9 @@ def main():
     p.add_argument("--probe", type=float, default=3)
     p.add_argument("--rest", type=float, default=1,
                    help="seconds between probes")
-    p.add_argument("--memory", type=int, default=2048, help="MiB")
+    p.add_argument("--memory", type=int, metavar="MIB",
+                   help="of spate, and of the loop; by default what spate "
+                   "takes by default")
     p.add_argument("--block", default="64M")
     p.add_argument("--writer", help="write plugin")
     p.add_argument("--high", type=float, default=100e9,
@@ -277,8 +419,16 @@ def main():
     p.add_argument("--step", type=float, default=0.4e9)
     p.add_argument("--live", type=float, metavar="RATE",
                    help="compare live readers at so many bits per second")
+    p.add_argument("--veth", type=float, metavar="RATE", nargs="?",
+                   const=2e9, help="compare ways to receive from a veth pair "
+                   "at so many bits per second (default 2e9)")
+    p.add_argument("--flows", type=int, nargs="+", default=[1, 16],
+                   help="with --veth: ports that are sent to")
     p.add_argument("--json", action="store_true")
     a = p.parse_args()
+    if a.veth:
+        veth(a)
+        return
 
     b = Bench(a)
     results = []
