@@ -24,4 +24,4 @@ noinst_PROGRAMS += %D%/gather_loop %D%/pace_send %D%/pace_sink \
 EXTRA_DIST += %D%/catalogue.py %D%/common.py %D%/duplex.py %D%/pacing.py \
 	%D%/read.py %D%/receive.py %D%/record.py %D%/schedule.py %D%/send.py \
 	%D%/spead2_loop.py %D%/streams.py %D%/write.py \
-	%D%/ucx.py %D%/zerocopy.py %D%/fuse.py
+	%D%/ucx.py %D%/zerocopy.py %D%/fuse.py %D%/ladder.py
