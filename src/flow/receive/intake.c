@@ -8,9 +8,9 @@
  * than the window holds, or the packets of the others would be late: all their
  * turns together are at most half a block.
  *
- * An eighth of a socket's buffer may wait between visits: the kernel charges up
- * to twice a packet's bytes and several hundred more, and a visit may come
- * late.  Waiting for more than HOLD is never worth it.
+ * A tenth of what a socket's buffer holds may wait between visits, since a visit
+ * may come late.  The buffer holds half of the bytes that the kernel tells, or
+ * more: it charges up to twice a packet's bytes and several hundred more.
  */
 #include "flow/receive/intake.h"
 
@@ -23,9 +23,9 @@
 #include "base/log.h"
 
 enum {
-	LOOKS = 10, /* ticks in which every source is read once */
-	TURN = 16,  /* batches */
-	HOLD = 128 << 10,
+	LOOKS = 10,	  /* ticks in which every source is read once */
+	TURN = 16,	  /* batches */
+	HOLD = 128 << 10, /* bytes, of what has no socket's buffer */
 	OVERHEAD = 512, /* bytes of kernel memory per packet beside its data */
 };
 
@@ -161,9 +161,9 @@ source_hold(const struct intake_source *s)
 	int buffer;
 
 	if (getsockopt(s->fd, SOL_SOCKET, SO_RCVBUF, &buffer, &length) < 0 ||
-	    buffer <= 0 || buffer / 8 > HOLD)
+	    buffer <= 0)
 		return HOLD;
-	return (uint32_t)buffer / 8 + 1;
+	return (uint32_t)buffer / 2 / 10 + 1;
 }
 
 /* Number of batches a source may have in a row: half a block for all sources of
@@ -369,14 +369,14 @@ batch_bytes(const struct receive_batch *b)
 
 int
 intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
-	    int64_t now)
+	    int64_t now, struct intake_load *load)
 {
 	struct intake *in = s->intake;
 	struct receive_pair pair[RECEIVE_BATCH];
 	struct receive_batch b; /* the plugin sets the rest */
 	struct subscriber_time t = { .utc = now_ns, .now = now, .at = now };
 	struct subscriber *lead = subscriber_leads(in, &t);
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, full;
 	bool more = true;
 	int err;
 
@@ -405,7 +405,11 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 	}
 	for (struct subscriber *f = in->subscribers; f; f = f->next)
 		subscriber_show(f, s->placement);
-	return more ? INTAKE_MORE : (int)(bytes * INTAKE_FULL / s->hold);
+	full = bytes * INTAKE_FULL / s->hold;
+	load->bytes += bytes;
+	if (load->full < full)
+		load->full = full;
+	return more;
 }
 
 /* Reads the counts of the next n sources.  Each costs a system call, so
@@ -495,14 +499,15 @@ source_drain(struct intake_source *s, struct subscriber *f, unsigned batches,
 	     int64_t now_ns, int64_t now)
 {
 	struct subscriber_source *of = &f->source[s->number];
-	int came;
+	struct intake_load load = { 0 };
+	bool more;
 
 	if (s->ended || (of->drained && !s->waits) ||
 	    of->drainings >= FLUSH_BATCHES)
 		return false;
-	came = intake_pass(s, batches, now_ns, now);
-	of->drainings += came ? batches : 0;
-	return subscriber_waits(f, s, now, came);
+	more = intake_pass(s, batches, now_ns, now, &load) > 0;
+	of->drainings += load.bytes ? batches : 0;
+	return subscriber_waits(f, s, now, load.bytes, more);
 }
 
 /* Marks the sources of all subscribers that end with this one, or ended before,

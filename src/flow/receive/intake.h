@@ -2,7 +2,6 @@
 #ifndef SPATE_FLOW_RECEIVE_INTAKE_H
 #define SPATE_FLOW_RECEIVE_INTAKE_H
 
-#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -102,16 +101,21 @@ struct intake {
 int intake_make(struct intake **intake, const struct intake_args *args);
 void intake_free(struct intake *in);
 
-enum { INTAKE_FULL = 1024, INTAKE_MORE = INT_MAX };
+enum { INTAKE_FULL = 1024 };
+
+/* Bytes that a pass found in its sources, and the share that the fullest of
+ * these had of what may wait in it, in 1/INTAKE_FULL. */
+struct intake_load {
+	uint64_t bytes, full;
+};
 
 /*
- * Takes at most `batches` batches from a source.  Returns how full the source
- * was before it was empty, in 1/INTAKE_FULL of what may wait without danger;
- * INTAKE_MORE if it is not empty yet; or -errno if it has ended.  now_ns is
- * UTC, now is steady.
+ * Takes at most `batches` batches from a source, and adds them to the load.
+ * Returns 0 if the source is empty, 1 if not, or -errno if it has ended.
+ * now_ns is UTC, now is steady.
  */
 int intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
-		int64_t now);
+		int64_t now, struct intake_load *load);
 
 /* Ages blocks and publishes counters; call it every tenth of a second. */
 void intake_tick(struct intake *in, int64_t now);

@@ -20,16 +20,23 @@
  *
  * Rest.  When packets come one by one, waking up for each costs more than the
  * packet.  So after a pass that left every socket empty the thread sleeps
- * before it looks again, and then finds several at once.  The fullest socket
- * limits the sleep: at the rate of the pass before, no more than INTAKE_FULL
- * may be in it by the next (an eighth of its buffer, so a late visit loses
- * nothing), and a rest at most doubles, since a sender may start at any moment.
- * A rest is at most twice as long as the visits took, or REST if they took
- * less, and never above REST_MOST.  With one stream of 1 Gb/s the thread looks
- * every 0.2 ms and finds 25 kB; with 432 of 20 Mb/s a pass takes one or two
- * milliseconds, the thread rests as long again, and each visit finds several
- * packets instead of one or two, which saves half of the system calls.  Rests
- * below REST_LEAST are not worth the two system calls and the timer.
+ * before it looks again, and then finds many at once.  Four things limit the
+ * sleep, at the rate since all sockets were last empty:
+ *
+ *   a tenth of what a socket's buffer holds may be in the fullest one by the
+ *       next pass (INTAKE_FULL), so a late visit loses nothing;
+ *   WARM bytes may wait altogether: more would no longer be in the CPU's cache
+ *       when they are read, and each byte would cost more than is saved;
+ *   a rest at most doubles, and is no longer than it takes a sender that starts
+ *       now at LINE to fill that tenth of the smallest buffer, unless REST, or
+ *       twice the time that the visits took, is more;
+ *   REST_MOST.
+ *
+ * With one stream of 4 Gb/s the thread looks every two milliseconds; with 432 of
+ * 20 Mb/s a pass takes one or two milliseconds, the thread rests as long again,
+ * and each visit finds several packets instead of one or two, which saves half
+ * of the system calls.  Rests below REST_LEAST are not worth the two system
+ * calls and the timer.
  *
  * Both clocks are read once per pass (time_window.h), and one again before a
  * rest.  A time window's edge is compared with the stamps of packets; only near
@@ -69,8 +76,10 @@ struct receiver {
 	int64_t next_close; /* steady ns, when the next time window closes */
 	struct arrival arrival;
 	int64_t next_tick;
-	int64_t passed; /* steady ns, start of the last pass */
-	int64_t rest;	/* ns of the last rest */
+	struct intake_load load; /* what came since all sources were empty */
+	int64_t emptied;	 /* steady ns, when that was */
+	int64_t hold;		 /* ns that LINE takes to fill a source */
+	int64_t rest;		 /* ns of the last rest */
 	struct epoll_event event[RECEIVER_EVENTS];
 
 	struct heartbeat beat; /* set by the thread, read by the event loop */
@@ -90,11 +99,30 @@ enum {
 	REST_LEAST = 50000,  /* ns */
 	REST = 200000,	     /* ns */
 	REST_MOST = 2000000, /* ns */
+	WARM = 3 << 19,	     /* bytes */
+	LINE = 3,	     /* bytes per ns: 25 Gb/s */
 	SLACK = 10000,	     /* ns that a rest may last longer */
 	TICK = 100000000,    /* ns */
 };
 
+static int64_t
+least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* ---- intakes ----------------------------------------------------------- */
+
+/* Finds the smallest source after intakes came or went. */
+static void
+hold_find(struct receiver *r)
+{
+	r->hold = REST_MOST;
+	for (const struct intake *in = r->intakes; in; in = in->next) {
+		for (unsigned i = 0; i < in->sources; i++)
+			r->hold = least(r->hold, in->source[i].hold / LINE);
+	}
+}
 
 static void
 intake_add(struct receiver *r, struct intake *in)
@@ -111,6 +139,7 @@ intake_add(struct receiver *r, struct intake *in)
 		if (epoll_ctl(r->epoll, EPOLL_CTL_ADD, in->source[i].fd, &e))
 			abort(); /* a bug: the descriptor is open */
 	}
+	hold_find(r);
 }
 
 static void
@@ -129,6 +158,7 @@ intake_remove(struct receiver *r, struct intake *in)
 	*at = in->next;
 	for (unsigned i = 0; i < in->sources; i++)
 		source_leave(r, &in->source[i]);
+	hold_find(r);
 }
 
 /* ---- subscribers ------------------------------------------------------------- */
@@ -262,28 +292,30 @@ turn(int sources)
 	return batches > 1 ? (unsigned)batches : 1;
 }
 
-/* Gives each ready source its turn.  Returns the highest result of
- * intake_pass. */
-static int
+/* Gives each ready source its turn.  True if one is not empty yet. */
+static bool
 sources_pass(struct receiver *r, int n, int64_t now)
 {
-	int most = 0;
+	struct intake_load load = { 0 };
+	bool more = false;
 
 	for (int i = 0; i < n; i++) {
 		struct intake_source *s = r->event[i].data.ptr;
-		int came;
+		int left;
 
 		if (!s)
 			continue;
-		came = s->ended ? -ENODATA
-				: intake_pass(s, turn(n),
-					      now + r->arrival.offset, now);
-		if (came < 0)
+		left = s->ended
+			   ? -ENODATA
+			   : intake_pass(s, turn(n), now + r->arrival.offset,
+					 now, &load);
+		if (left < 0)
 			source_leave(r, s);
-		if (came > most)
-			most = came;
+		more |= left > 0;
 	}
-	return most;
+	r->load.bytes += load.bytes;
+	r->load.full += load.full;
+	return more;
 }
 
 static bool
@@ -296,30 +328,32 @@ has_orders(const struct epoll_event *event, int n)
 	return false;
 }
 
-/* Time until the fullest socket is as full as it may be, in ns. */
+/* Time until the fullest socket is as full as it may be, or as much waits as
+ * the cache holds, in ns. */
 static int64_t
-rest_fits(const struct receiver *r, int most, int64_t since, int64_t took)
+rest_fits(const struct receiver *r, int64_t since)
 {
-	int64_t fits = since * INTAKE_FULL / (most + 1) - took;
-	int64_t more = 2 * r->rest + REST_LEAST;
+	int64_t full = since * INTAKE_FULL / (int64_t)(r->load.full + 1);
+	int64_t warm = since * WARM / (int64_t)(r->load.bytes + 1);
 
-	return fits < more ? fits : more;
+	return least(full, warm);
 }
 
-/* Sleeps after a pass that began at `now` and emptied all sockets; `most` is
- * how full the fullest one was. */
+/* Sleeps after a pass that began at `now` and emptied all sockets. */
 static void
-rest(struct receiver *r, int most, int64_t now)
+rest(struct receiver *r, int64_t now)
 {
-	int64_t took = clock_steady() - now, longest = 2 * took, fits;
+	int64_t end = clock_steady(), took = end - now;
+	int64_t longest = 2 * took > r->hold ? 2 * took : r->hold;
 	struct timespec time = { 0 };
 
 	if (longest < REST)
 		longest = REST;
-	if (longest > REST_MOST)
-		longest = REST_MOST;
-	fits = rest_fits(r, most, now - r->passed, took);
-	r->rest = fits < longest ? fits : longest;
+	longest = least(longest, least(REST_MOST, 2 * r->rest + REST_LEAST));
+	r->rest =
+	    least(longest, rest_fits(r, least(now - r->emptied, TICK)) - took);
+	r->load = (struct intake_load){ 0 };
+	r->emptied = now;
 	if (r->rest < REST_LEAST) {
 		r->rest = 0;
 		return;
@@ -372,18 +406,16 @@ receiver_run(void *arg)
 	while (on) {
 		int n = epoll_wait(r->epoll, r->event, RECEIVER_EVENTS,
 				   wait_ms(r, now));
-		int most;
+		bool more;
 
 		now = arrival_look(&r->arrival);
 		heartbeat_at(&r->beat, now);
-		most = sources_pass(r, n, now);
+		more = sources_pass(r, n, now);
 		on = subscribers_pass(r, n, now);
-		if (most == INTAKE_MORE || r->closing ||
-		    has_orders(r->event, n))
+		if (r->closing || has_orders(r->event, n))
 			r->rest = 0;
-		else if (n > 0)
-			rest(r, most, now);
-		r->passed = now;
+		else if (n > 0 && !more)
+			rest(r, now);
 	}
 	return NULL;
 }

@@ -323,15 +323,15 @@ subscriber_close(struct subscriber *f, int64_t now)
  * it: it counts as empty only when a whole round brought nothing. */
 bool
 subscriber_waits(struct subscriber *f, struct intake_source *s, int64_t now,
-		 int came)
+		 bool came, bool more)
 {
 	struct subscriber_source *of = &f->source[s->number];
 
 	if (of->passed && now >= of->passed + grace(f) + f->in->a.late)
 		of->drained = true;
 	if (s->waits)
-		return came > 0 && !of->drained;
-	if (came != INTAKE_MORE && now >= f->settled)
+		return came && !of->drained;
+	if (!more && now >= f->settled)
 		of->drained = true;
 	return !of->drained;
 }

@@ -179,9 +179,10 @@ bool subscriber_closes(const struct subscriber *f, int64_t now);
 void subscriber_close(struct subscriber *f, int64_t now);
 
 /* At the end: true if the source may still have packets of this subscriber,
- * after a visit at `now` with the result `came` (see intake_pass). */
+ * after a visit at `now`, in which packets came or not, and after which it has
+ * more or is empty. */
 bool subscriber_waits(struct subscriber *f, struct intake_source *s,
-		      int64_t now, int came);
+		      int64_t now, bool came, bool more);
 
 /* Closes every block, as the last step. */
 void subscriber_flush(struct subscriber *f, int64_t now);

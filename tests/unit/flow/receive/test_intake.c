@@ -255,11 +255,13 @@ close_all(void)
 static void
 all_bring(unsigned n)
 {
+	struct intake_load load = { 0 };
+
 	for (unsigned i = 0; i < net.sources; i++) {
 		if (net.source[i].kind == SILENT)
 			continue;
 		net.source[i].left += n;
-		while (intake_pass(&intake->source[i], 1, 5, 5) == INTAKE_MORE)
+		while (intake_pass(&intake->source[i], 1, 5, 5, &load) > 0)
 			;
 	}
 }
@@ -464,15 +466,42 @@ END_TEST
  * have of the window. */
 START_TEST(a_turn_is_short_beside_others)
 {
+	struct intake_load load = { 0 };
+
 	pool_open(1, 10);
 	net.sources = 2;
 	net.source[1] = (struct source){ .kind = STREAM, .sub = 0 };
 	intake_open(1, 0);
 	net.source[0].left = 100000;
 	net.calls = 0;
-	ck_assert_int_eq(intake_pass(&intake->source[0], 16, 5, 5),
-			 INTAKE_MORE);
+	ck_assert_int_eq(intake_pass(&intake->source[0], 16, 5, 5, &load), 1);
 	ck_assert_uint_eq(net.calls, 1);
+	close_all();
+}
+END_TEST
+
+/* The receiver rests by the bytes that a pass found, and by how full that made
+ * the fullest source. */
+START_TEST(a_pass_tells_its_load)
+{
+	struct intake_load load = { 0 };
+	uint64_t bytes;
+
+	pool_open(1, 10);
+	intake_open(1, 0);
+	net.source[0].left = 8;
+	while (intake_pass(&intake->source[0], 16, 5, 5, &load) > 0)
+		;
+	bytes = load.bytes;
+	ck_assert_uint_ge(bytes, 8 * 512);
+	ck_assert_uint_eq(load.full,
+			  bytes * INTAKE_FULL / intake->source[0].hold);
+	net.source[0].left = 4;
+	while (intake_pass(&intake->source[0], 16, 5, 5, &load) > 0)
+		;
+	ck_assert_uint_eq(load.bytes, bytes / 2 * 3);
+	ck_assert_uint_eq(load.full,
+			  bytes * INTAKE_FULL / intake->source[0].hold);
 	close_all();
 }
 END_TEST
@@ -517,4 +546,5 @@ SUITE_THREADS("intake", NULL, sources_feed_their_places, hundreds_are_small,
 	      garbage_starves_nobody, restarts_starve_nobody,
 	      jumps_starve_nobody, a_fast_one_starves_nobody,
 	      in_step_two_blocks_are_enough, even_with_losses, looks_are_spread,
-	      a_turn_is_short_beside_others, an_end_is_drained)
+	      a_turn_is_short_beside_others, a_pass_tells_its_load,
+	      an_end_is_drained)

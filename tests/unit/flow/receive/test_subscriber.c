@@ -388,10 +388,12 @@ static void
 run_until(int64_t end, int64_t step)
 {
 	for (; now < end; now += step) {
+		struct intake_load load = { 0 };
 		struct intake *in = intake;
 
 		for (unsigned i = 0; i < in->sources && in->subscribers; i++)
-			intake_pass(&in->source[i], 4, now + OFFSET, now);
+			intake_pass(&in->source[i], 4, now + OFFSET, now,
+				    &load);
 		users_end();
 	}
 }
