@@ -142,7 +142,21 @@ enum {
 	X(COUNT, parts, ANSWER, "recordings that it is split into")            \
 	X(TEXT, recording, ANSWER | KEY_COLUMN, "that runs", "recording")      \
 	X(TEXT, armed, ANSWER, "recording that waits for its start")           \
-	X(TEXT, store, ANSWER, "heap or cube: how heaps are stored")
+	X(TEXT, store, ANSWER, "heap or cube: how heaps are stored")           \
+	X(COUNT, recordings, ANSWER, "begun since spated was started")         \
+	X(COUNT, datagrams, ANSWER,                                            \
+	  "that came to these; it and all below never fall")                   \
+	X(COUNT, packets, ANSWER, "stored")                                    \
+	X(COUNT, packets_lost, ANSWER, "lost before they came")                \
+	X(COUNT, packets_reordered, ANSWER, "stored, behind a later one")      \
+	X(COUNT, packets_unreadable, ANSWER,                                   \
+	  "stored, with a frame header that is not sane")                      \
+	X(COUNT, packets_at_risk, ANSWER,                                      \
+	  "on a disk that failed before it was synced")                        \
+	X(COUNT, overruns, ANSWER, "lost in this machine's sockets")           \
+	X(BYTES, bytes, ANSWER, "written to the disks")                        \
+	X(JSON, drops, ANSWER,                                                 \
+	  "an object with a number for each drop (page 13)")
 
 /* The answer to `status`. */
 #define STATUS_KEYS(X)                                                         \

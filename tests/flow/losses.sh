@@ -33,6 +33,28 @@ spate status | grep -q 'r: kernel: UDP of all programs: [0-9]* errors' ||
 	fail "status does not tell: $(spate status)"
 spate stop r >"$work/stopped"
 grep -q "socket *[0-9]* overruns of 127.0.0.1:$port" "$work/stopped"
+
+# The stream has the sums of its recordings, those that run and those that ended.
+totals='[.recordings, .datagrams, .packets, .packets_lost, .packets_reordered,
+	.packets_unreadable, .packets_at_risk, .overruns, .bytes]'
+sums()
+{
+	spate info r --json >"$work/one"
+	spate info r2 --json >"$work/two"
+	spate streams --json | jq -c "$totals,
+		(.drops | to_entries | sort_by(.key) | from_entries)" >"$work/is"
+	jq -sc "map(.recordings = 1) | (map($totals) | transpose | map(add)),
+		(map(.drops | to_entries) | add | group_by(.key) |
+		map({key: .[0].key, value: map(.value) | add}) | from_entries)" \
+		"$work/one" "$work/two" >"$work/must"
+	cmp -s "$work/is" "$work/must"
+}
+spate record r2 --stream s
+gen --format vdif --packets 40 --first 3000 --rate 2Mbps
+settle r2 40
+sums || fail "totals of the stream: $(cat "$work/is" "$work/must")"
+spate stop r2 >"$work/stopped"
+sums || fail "totals of the stream: $(cat "$work/is" "$work/must")"
 spated_stop
 
 # The end line of the metadata has them, beside what adds up.

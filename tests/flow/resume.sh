@@ -102,6 +102,9 @@ quiet()
 	sums "$name"
 	kept "$name"
 	same "packets of $name" "$(info "$name" .packets)" $((40 * block + 7))
+	same "packets of the stream since this spated was started" \
+		"$(spate streams --json | jq .packets,.datagrams | xargs)" \
+		"$((10 * block + 7)) $((10 * block + 7))"
 	same "lost" "$(info "$name" .packets_lost)" 0
 	same "absent" "$(info "$name" .absent)" 0
 	same "runs" "$(info "$name" '[.runs[].run] | join(",")')" 0,1,2

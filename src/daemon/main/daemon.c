@@ -106,6 +106,7 @@ session_end(struct daemon *d, struct session *s)
 	live_tap_end(&d->r, s->id);
 	if (!s->cancelled)
 		catalogue_ended(d, s);
+	report_ended(&d->r, s);
 	session_free(s);
 	daemon_tell(d, group);
 }
@@ -495,6 +496,7 @@ daemon_finish(struct daemon *d)
 		queue_drain(d->r.queue);
 	if (!disk_set_stop(&d->r.disks) || !sent || left)
 		return false;
+	report_totals_free(&d->r);
 	queue_free(d->r.queue);
 	shm_page_free(d->r.live_taps.page);
 	arena_free(d->r.arena);

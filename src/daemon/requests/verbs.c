@@ -719,7 +719,7 @@ do_streams(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		return err;
 	list = json_array();
 	for (i = 0; i < n; i++)
-		json_array_append_new(list, report_stream(stream[i]));
+		json_array_append_new(list, report_stream(&d->r, stream[i]));
 	server_answer(d->r.server, ticket, json_pack("{s:o}", "streams", list));
 	return 0;
 }

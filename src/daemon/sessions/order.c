@@ -490,6 +490,7 @@ order_begin(struct recorder *r, const struct order *o, struct fault *fault)
 	}
 	ids_give(r, new);
 	for (; *end; end = &(*end)->next) {
+		report_began(*end);
 		if ((*end)->input != input)
 			session_begin(*end);
 		input = (*end)->input;

@@ -58,6 +58,7 @@ struct recorder {
 	struct session *sessions; /* sessions that run */
 	unsigned last_id;
 	json_t *ended; /* `info` of ended recordings, oldest first */
+	struct stream_totals *totals; /* report.h; of streams by name */
 	struct probe *probes;
 	struct live_taps live_taps;
 };

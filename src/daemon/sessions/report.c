@@ -36,6 +36,7 @@
 #include "base/shape.h"
 #include "base/units.h"
 #include "control/answer.h"
+#include "daemon/sessions/recorder.h"
 #include "store/disk/disk_keys.h"
 #include "store/record/meta.h"
 #include "store/recording/loss.h"
@@ -393,12 +394,6 @@ report_from(struct session *s, struct info *info)
 
 /* ---- recordings ------------------------------------------------------ */
 
-/* Totals that all reports of a session share. */
-struct totals {
-	struct counts c;
-	uint64_t packets, lost, risk, bytes, overruns;
-};
-
 json_t *
 report_time(int64_t ns)
 {
@@ -422,7 +417,7 @@ report_outside(struct session *s, unsigned sub)
 }
 
 static void
-totals_take(struct session *s, struct totals *t)
+totals_take(struct session *s, struct session_totals *t)
 {
 	struct output *o = s->output;
 	struct output_counts out;
@@ -565,7 +560,7 @@ static void
 info_take(struct session *s, struct info *info)
 {
 	struct output *o = s->output;
-	struct totals t;
+	struct session_totals t;
 
 	totals_take(s, &t);
 	*info = (struct info){
@@ -668,7 +663,7 @@ report_tail(struct session *s)
 void
 report_entry(struct session *s, struct entry *e)
 {
-	struct totals t;
+	struct session_totals t;
 
 	totals_take(s, &t);
 	*e = (struct entry){ .state = ENTRY_LIVE,
@@ -686,8 +681,157 @@ report_entry(struct session *s, struct entry *e)
 	snprintf(e->layout, sizeof e->layout, "%s", s->stream->o.layout);
 }
 
+/* ---- totals of streams ----------------------------------------------- */
+
+struct stream_totals {
+	char *name;
+	struct session_totals ended; /* sum over recordings that are freed */
+	struct session_totals told;  /* highest sums that were reported */
+	struct stream_totals *next;  /* recorder::totals */
+};
+
+/* Calls act(to, from) for each number of two totals. */
+static void
+totals_each(struct session_totals *to, const struct session_totals *from,
+	    void (*act)(uint64_t *to, uint64_t from))
+{
+	act(&to->recordings, from->recordings);
+	act(&to->c.datagrams, from->c.datagrams);
+	act(&to->c.reordered, from->c.reordered);
+	act(&to->c.unreadable, from->c.unreadable);
+	for (int i = 0; i < DROP_KINDS; i++)
+		act(&to->c.drop[i], from->c.drop[i]);
+	act(&to->packets, from->packets);
+	act(&to->lost, from->lost);
+	act(&to->risk, from->risk);
+	act(&to->bytes, from->bytes);
+	act(&to->overruns, from->overruns);
+}
+
+static void
+sum(uint64_t *to, uint64_t from)
+{
+	*to += from;
+}
+
+static void
+rest(uint64_t *to, uint64_t from)
+{
+	*to -= from < *to ? from : *to;
+}
+
+static void
+most(uint64_t *to, uint64_t from)
+{
+	if (*to < from)
+		*to = from;
+}
+
+/* Adds a recording's totals since it began.  A disk that joins a resumed one
+ * late brings packets of before.  The parts of a split stream share their
+ * sockets, whose overruns count once. */
+static void
+totals_add(struct session_totals *to, struct session *s)
+{
+	struct session_totals t = { 0 };
+
+	if (s->state == SESSION_ARMED || s->cancelled)
+		return;
+	s->before.packets = s->before.c.datagrams =
+	    atomic_load(&s->output->before);
+	totals_take(s, &t);
+	totals_each(&t, &s->before, rest);
+	t.recordings = 1;
+	if (s->part)
+		t.overruns = 0;
+	totals_each(to, &t, sum);
+}
+
+/* Returns the totals of a stream, empty at first; NULL without memory. */
+static struct stream_totals *
+totals_of(struct recorder *r, const char *name)
+{
+	struct stream_totals *t = r->totals;
+
+	while (t && strcmp(t->name, name))
+		t = t->next;
+	if (t)
+		return t;
+	t = calloc(1, sizeof *t);
+	if (t)
+		t->name = strdup(name);
+	if (!t || !t->name) {
+		free(t);
+		return NULL;
+	}
+	t->next = r->totals;
+	r->totals = t;
+	return t;
+}
+
+void
+report_began(struct session *s)
+{
+	totals_take(s, &s->before);
+}
+
+void
+report_ended(struct recorder *r, struct session *s)
+{
+	struct stream_totals *t = totals_of(r, s->stream->name);
+
+	if (t)
+		totals_add(&t->ended, s);
+}
+
+void
+report_totals_free(struct recorder *r)
+{
+	struct stream_totals *t;
+
+	while ((t = r->totals)) {
+		r->totals = t->next;
+		free(t->name);
+		free(t);
+	}
+}
+
+/*
+ * Sets the keys that count.  A recording's own numbers may fall: packets are no
+ * longer lost when the block that has them is written late, and no longer stored
+ * when a disk loses their block.  These are for monitoring, where a number that
+ * falls means a restart, so each stays at the highest that was reported.
+ */
+static void
+stream_totals_set(struct recorder *r, const struct stream *s,
+		  struct answer_stream *stream)
+{
+	struct stream_totals *t = totals_of(r, s->name), none = { 0 };
+	struct session_totals now;
+
+	if (!t)
+		t = &none;
+	now = t->ended;
+	for (struct session *one = r->sessions; one; one = one->next) {
+		if (!strcmp(one->stream->name, s->name))
+			totals_add(&now, one);
+	}
+	totals_each(&t->told, &now, most);
+	now = t->told;
+	stream->recordings = now.recordings;
+	stream->datagrams = now.c.datagrams;
+	stream->packets = now.packets;
+	stream->packets_lost = now.lost;
+	stream->packets_reordered = now.c.reordered;
+	stream->packets_unreadable = now.c.unreadable;
+	stream->packets_at_risk = now.risk;
+	stream->overruns = now.overruns;
+	stream->bytes = now.bytes;
+	stream->drops = drops_json(&now.c);
+}
+
 json_t *
-report_stream(const struct stream *s)
+report_stream(struct recorder *r, const struct stream *s)
 {
 	char sequence[SHAPE_SEQUENCE_TEXT];
 	struct answer_stream stream = {
@@ -715,6 +859,7 @@ report_stream(const struct stream *s)
 	for (unsigned i = 0; i < s->listen.n; i++)
 		json_array_append_new(stream.listen,
 				      json_string(s->listen.text[i]));
+	stream_totals_set(r, s, &stream);
 	return keys_json(stream_keys, &stream, ANSWER);
 }
 
@@ -738,7 +883,7 @@ report_summary(struct session *s)
 {
 	char bytes[UNITS_TEXT];
 	char early[64] = "";
-	struct totals t;
+	struct session_totals t;
 	uint64_t dropped = 0, missed;
 	enum log_level level = LEVEL_INFO;
 	json_t *drops;

@@ -21,11 +21,22 @@ json_t *report_disks(const struct disk_set *set);
 /* All disks together; a file system that several share counts once. */
 json_t *report_space(const struct disk_set *set);
 /* Return a stream, as `streams` lists it, and `memory` of `status`. */
-json_t *report_stream(const struct stream *s);
+struct recorder;
+json_t *report_stream(struct recorder *r, const struct stream *s);
 json_t *report_memory(struct arena *arena);
 
 /* Fills the catalogue's entry for a session that runs or has just ended. */
 void report_entry(struct session *s, struct entry *e);
+
+/*
+ * Totals of each stream that was recorded since the daemon started.  A
+ * recording counts from report_began() on, which leaves out what earlier
+ * processes stored in one that is resumed; report_ended() keeps the counts of a
+ * session that is about to be freed.  report_totals_free() ends it all.
+ */
+void report_began(struct session *s);
+void report_ended(struct recorder *r, struct session *s);
+void report_totals_free(struct recorder *r);
 
 /* Returns a UTC time in ns as text; null for 0. */
 json_t *report_time(int64_t ns);

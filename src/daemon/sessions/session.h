@@ -73,6 +73,12 @@ struct session_when {
 	bool data;
 };
 
+/* Totals of a recording, or of all recordings of a stream. */
+struct session_totals {
+	struct counts c;
+	uint64_t recordings, packets, lost, risk, bytes, overruns;
+};
+
 /* A substream, sampled once a second. */
 struct session_sub {
 	uint64_t datagrams;
@@ -120,6 +126,8 @@ struct session {
 	int64_t no_buffer_at; /* ns, steady, of that log line */
 	/* one per substream; NULL: there is only one */
 	struct session_sub *sub;
+	/* what a resumed recording had already; see report_began */
+	struct session_totals before;
 	struct kernel kernel; /* the kernel's counters at the start */
 	/* growth of the kernel's counters; NULL until it has ended */
 	json_t *kernel_lost;
