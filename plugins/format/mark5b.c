@@ -281,6 +281,19 @@ stamp(const struct format_shape *s, const struct format_packet *packet,
 		time_write(s, packet, payload);
 }
 
+/* A Mark5B header says neither how many channels there are, nor how many bits. */
+static void
+samples(const struct format_shape *s, const void *payload,
+	struct format_samples *out)
+{
+	(void)s;
+	(void)payload;
+	*out = (struct format_samples){
+		.header = HEADER,
+		.coding = SAMPLE_MARK5B,
+	};
+}
+
 SPATE_PLUGIN const struct format_ops spate_format = {
 	.head = {
 		.abi = SPATE_ABI,
@@ -293,4 +306,5 @@ SPATE_PLUGIN const struct format_ops spate_format = {
 	.parse = parse,
 	.model = model,
 	.stamp = stamp,
+	.samples = samples,
 };

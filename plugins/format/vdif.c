@@ -429,6 +429,23 @@ stamp(const struct format_shape *s, const struct format_packet *packet,
 		write_le64(header + SERIAL_AT, packet->sequence);
 }
 
+static void
+samples(const struct format_shape *s, const void *payload,
+	struct format_samples *out)
+{
+	const uint8_t *header = payload;
+	uint32_t word2 = read_le32(header + 8), word3 = read_le32(header + 12);
+	bool legacy = read_le32(header) & LEGACY_BIT;
+
+	(void)s;
+	*out = (struct format_samples){
+		.header = legacy ? LEGACY_HEADER : HEADER,
+		.bits = (word3 >> 26 & 31) + 1,
+		.channels = UINT32_C(1) << (word2 >> 24 & 31),
+		.complex = word3 >> 31,
+	};
+}
+
 SPATE_PLUGIN const struct format_ops spate_format = {
 	.head = {
 		.abi = SPATE_ABI,
@@ -443,4 +460,5 @@ SPATE_PLUGIN const struct format_ops spate_format = {
 	.parse = parse,
 	.model = model,
 	.stamp = stamp,
+	.samples = samples,
 };

@@ -156,6 +156,29 @@ struct format_packet {
 	uint32_t bytes;	  /* bytes of the frame, according to its header */
 };
 
+/* Says which number on the wire stands for which level. */
+enum sample_coding {
+	SAMPLE_OFFSET_BINARY, /* 0 is the lowest level, all ones the highest */
+	SAMPLE_MARK5B, /* 1 bit: 1 is negative; 2 bits: sign in the low bit, 1
+			* is positive, magnitude in the high bit, which is 1
+			* for the outer level above zero and for the inner one
+			* below */
+};
+
+/*
+ * Layout of the samples of a frame.  They lie behind its header without gaps,
+ * the lowest bits of a byte first: all channels of one time, then all of the
+ * next; of a complex sample the real part, then the imaginary one.
+ */
+struct format_samples {
+	uint32_t header;   /* bytes of the frame before the samples */
+	uint32_t bits;	   /* of a sample, or of either part of a complex one;
+			    * 0: the header does not say */
+	uint32_t channels; /* 0: the header does not say */
+	bool complex;
+	enum sample_coding coding;
+};
+
 struct format_ops {
 	struct plugin head;
 	const char *extension; /* extension of files with such data: "vdif" */
@@ -238,6 +261,16 @@ struct format_ops {
 	 */
 	void (*item)(const struct format_piece *piece, const uint64_t *item,
 		     uint32_t items, uint32_t i, struct format_item *out);
+
+	/* ---- ops that were added later: NULL in older plugins ------------ */
+
+	/*
+	 * Tells how the samples of a frame lie.  `payload` is that of part 0, of
+	 * which parse() said FORMAT_READABLE.  NULL if the format knows of no
+	 * samples.
+	 */
+	void (*samples)(const struct format_shape *shape, const void *payload,
+			struct format_samples *samples);
 };
 
 /*

@@ -425,9 +425,36 @@ START_TEST(shape_refuses_options)
 }
 END_TEST
 
+START_TEST(says_how_samples_lie)
+{
+	struct vdif_options o = usual;
+	struct format_shape s = { .prefix = 8, .payload = PAYLOAD };
+	struct format_samples l;
+	uint8_t header[PAYLOAD];
+
+	s.options = &o;
+	for (unsigned bits = 1; bits <= 32; bits++) {
+		o = usual;
+		o.bits = bits;
+		o.channels = 1u << bits % 11;
+		o.complex = bits % 2;
+		o.legacy = bits % 3 == 0;
+		ck_assert_int_eq(shape(&s, why, sizeof why), 0);
+		model(&s, header);
+		samples(&s, header, &l);
+		ck_assert_uint_eq(l.header, o.legacy ? 16 : 32);
+		ck_assert_uint_eq(l.bits, bits);
+		ck_assert_uint_eq(l.channels, o.channels);
+		ck_assert(l.complex == o.complex);
+		ck_assert_int_eq(l.coding, SAMPLE_OFFSET_BINARY);
+	}
+}
+END_TEST
+
 SUITE("vdif", half_years_begin_on_time, reads_a_header, sees_invalid_data,
       reads_legacy_headers_unasked, garbage_is_not_readable, counts_by_time,
       time_needs_fps_and_threads, counts_by_edv2, around_settles_the_wrap,
       model_and_stamp_make_the_header, model_follows_its_options,
       stamp_keeps_what_it_is_not_told, stamp_keeps_the_epoch_of_its_stream,
-      shape_chooses, shape_refuses_in_sentences, shape_refuses_options)
+      shape_chooses, shape_refuses_in_sentences, shape_refuses_options,
+      says_how_samples_lie)
