@@ -67,7 +67,8 @@ part src/daemon "$listed" \
 # A client of spated: what it shares with the store is how names, files beneath
 # a folder, foreign formats and rows of a list are read; it opens no recording.
 part src/vsi 'contract wire net base control store/disk store/foreign store/list' .
-part src/cli "$store" show send . schedule disks gen
+part src/signal 'contract base' .
+part src/cli "$store signal" show send . schedule disks gen
 part fuse "$store" live tree .
 part plugins/format 'contract' .
 part plugins/write 'contract' .

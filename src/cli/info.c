@@ -5,13 +5,16 @@
  *
  * Only the disks know when packets were lost.  They are not read while a
  * recording runs, nor while the daemon knows one that hangs: so a hung disk
- * cannot keep info from answering.
+ * cannot keep info from answering.  With --quality they are read in any case
+ * (info_quality.c).
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ease.h"
+#include "cli/info_quality.h"
 #include "cli/show/cli.h"
 #include "cli/show/field.h"
 #include "cli/show/site.h"
@@ -19,7 +22,8 @@
 #include "store/recording/loss.h"
 
 struct info_args {
-	bool all;
+	bool all, quality;
+	struct info_quality_args of_quality;
 };
 
 static int
@@ -184,10 +188,17 @@ static int
 run(const struct cli *cli, const void *values, char **operand)
 {
 	const struct info_args *args = values;
-	json_t *infos = json_array();
+	json_t *infos;
 	struct fault fault;
-	int err = info_running(cli, *operand, infos);
+	int err;
 
+	if (args->quality) {
+		ease_process();
+		err = info_quality(cli, &args->of_quality, *operand, &fault);
+		return err ? cli_fail(&fault) : CLI_DONE;
+	}
+	infos = json_array();
+	err = info_running(cli, *operand, infos);
 	if (err)
 		err = info_stored(cli, *operand, infos, &fault);
 	if (!err)
@@ -196,10 +207,31 @@ run(const struct cli *cli, const void *values, char **operand)
 	return err ? cli_fail(&fault) : CLI_DONE;
 }
 
+#define AT(field) offsetof(struct info_args, field)
+
 static const struct args_option options[] = {
-	{ "all", 'a', ARGS_FLAG, offsetof(struct info_args, all), NULL,
+	{ "all", 'a', ARGS_FLAG, AT(all), NULL,
 	  "every substream, in order, and every run" },
+	{ "quality", 0, ARGS_FLAG, AT(quality), NULL,
+	  "read some frames, and say whether the signal of each channel is "
+	  "good" },
+	{ "tones", 0, ARGS_COUNT, AT(of_quality.tones), "HZ",
+	  "quality: from one phase-cal tone to the next, as 1000000" },
+	{ "tone-offset", 0, ARGS_COUNT, AT(of_quality.tone_offset), "HZ",
+	  "quality: of the first tone (default 0)" },
+	{ "sample-rate", 0, ARGS_COUNT, AT(of_quality.sample_rate), "HZ",
+	  "quality: samples per second (default by the frames per second)" },
+	{ "channels", 0, ARGS_COUNT, AT(of_quality.channels), "N",
+	  "quality: of a format whose headers do not say, as Mark5B" },
+	{ "bits", 0, ARGS_COUNT, AT(of_quality.bits), "N",
+	  "quality: of a sample of such a format (default 2)" },
+	{ "read", 0, ARGS_BYTES, AT(of_quality.read), "SIZE",
+	  "quality: how much to read at most (default 32M)" },
 	{ .name = NULL },
+};
+
+static const struct info_args defaults = {
+	.of_quality = { .bits = 2, .read = 32 << 20 },
 };
 
 const struct command command_info = {
@@ -209,6 +241,7 @@ const struct command command_info = {
 	.least = 1,
 	.most = 1,
 	.options = options,
+	.defaults = &defaults,
 	.bytes = sizeof(struct info_args),
 	.run = run,
 };

@@ -5,6 +5,7 @@ libcli_a_SOURCES = \
 	%D%/export.c %D%/export.h \
 	%D%/export_cube.c \
 	%D%/info.c \
+	%D%/info_quality.c %D%/info_quality.h \
 	%D%/ls.c \
 	%D%/mount.c \
 	%D%/probe.c \
@@ -23,6 +24,7 @@ libcli_a_SOURCES = \
 	%D%/gen/gen_frames.c %D%/gen/gen_frames.h \
 	%D%/gen/gen_heaps.c %D%/gen/gen_heaps.h \
 	%D%/gen/gen_sender.c %D%/gen/gen_sender.h \
+	%D%/gen/gen_signal.c %D%/gen/gen_signal.h \
 	%D%/gen/gen_socket.c %D%/gen/gen_socket.h \
 	%D%/gen/gen_source.h \
 	%D%/schedule/import.c \
@@ -50,7 +52,7 @@ libcli_a_SOURCES += %D%/schedule/import_xml.c
 else
 libcli_a_SOURCES += %D%/schedule/import_noxml.c
 endif
-CLI_LIBS = libcli.a $(STORE_LIBS) $(EXPAT_LIBS)
+CLI_LIBS = libcli.a $(SIGNAL_LIBS) $(STORE_LIBS) $(EXPAT_LIBS)
 
 bin_PROGRAMS += spate
 spate_SOURCES = %D%/main.c

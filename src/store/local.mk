@@ -33,7 +33,7 @@ libstore_a_SOURCES += \
 # store/list
 libstore_a_SOURCES += \
 	%D%/list/catalogue.c %D%/list/catalogue.h %D%/list/entry.c \
-	%D%/list/entry.h %D%/list/quick_check.c %D%/list/quick_check.h
+	%D%/list/entry.h %D%/list/frames.c %D%/list/frames.h %D%/list/quick_check.c %D%/list/quick_check.h
 
 # store/view
 libstore_a_SOURCES += \

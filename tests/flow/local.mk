@@ -26,6 +26,7 @@ FLOW_SHORT = \
 	%D%/probe.sh \
 	%D%/old_recordings.sh \
 	%D%/real_vdif.sh \
+	%D%/quality.sh \
 	%D%/read_rows.sh \
 	%D%/foreign_read.sh \
 	%D%/disks_come.sh \
@@ -197,7 +198,7 @@ EXTRA_DIST += %D%/functions.sh %D%/functions_copy.sh %D%/functions_disks.sh \
 	%D%/service_main.sh %D%/service_root.sh
 EXTRA_DIST += tests/data %D%/break_control.py %D%/break_send.py \
 	%D%/break_spead.py %D%/check_cube.py %D%/check_mark5b.py %D%/check_spead.py \
-	%D%/check_vdif.py %D%/cube_is_true.py %D%/etd_server.py %D%/expect.py \
+	%D%/check_quality.py %D%/check_vdif.py %D%/cube_is_true.py %D%/etd_server.py %D%/expect.py \
 	%D%/fanout_nics.py %D%/foreign_make.py %D%/fuse_ideal.py \
 	%D%/fuse_readonly.py %D%/fuse_reads.py %D%/items.py %D%/layout_mark6.py \
 	%D%/lie.py %D%/live_read.py %D%/made.py %D%/map_client.py %D%/notify.py \

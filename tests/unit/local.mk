@@ -50,10 +50,10 @@ CLEANFILES += $(basename $(UNIT_APART)) \
 # Every library: what a room does not call is not linked.  tests/lib/threads.c
 # is asked before a thread is started.
 UNIT_ARCHIVES = tests/lib/libsuite.a libdaemon.a libvsi.a libcli.a libfusetree.a \
-	libflow.a libchannel.a libstore.a libbase.a
+	libflow.a libchannel.a libsignal.a libstore.a libbase.a
 UNIT_LIBS = -Wl,--wrap=pthread_create,-u,__wrap_pthread_create \
 	$(UNIT_ARCHIVES) $(CHECK_LIBS) $(LIBURING_LIBS) $(FUSE_LIBS) \
-	$(EXPAT_LIBS) $(BASE_LIBS)
+	$(EXPAT_LIBS) $(KISSFFT_LIBS) $(BASE_LIBS)
 
 %D%/%.o: %D%/%.c
 	@$(MKDIR_P) $(@D)

@@ -23,6 +23,7 @@
 #include "cli/gen/gen_frames.h"
 #include "cli/gen/gen_heaps.h"
 #include "cli/gen/gen_sender.h"
+#include "cli/gen/gen_signal.h"
 #include "cli/show/cli.h"
 #include "wire/frame.h"
 
@@ -34,6 +35,8 @@ struct gen_args {
 	int64_t run_ns, start_ns;
 	double loss, reorder, duplicate;
 	struct args_texts options;
+	bool with_signal;
+	struct gen_signal_args signal;
 
 	/* Options of formats with heaps. */
 	uint64_t heaps, heap_bytes, packet, flavour, step, time, time_step;
@@ -44,7 +47,8 @@ struct gen {
 	const struct gen_args *args;
 	struct gen_format format;
 	bool of_heaps;
-	struct gen_frames frames; /* used if the format has no heaps */
+	struct gen_frames frames;  /* used if the format has no heaps */
+	struct gen_signal *signal; /* what is in them; NULL: random bytes */
 	struct gen_heaps heaps;
 	struct gen_source *source; /* one of the two above */
 	struct gen_socket socket;
@@ -138,17 +142,30 @@ start_ns(const struct gen_args *a)
 	return (clock_now() / NS_SECOND + 1) * NS_SECOND;
 }
 
+static bool
+has_signal(const struct gen_args *a)
+{
+	return a->with_signal || a->signal.tones || a->signal.defects.n;
+}
+
 static int
 frames_make(struct gen *g, int64_t start, struct fault *fault)
 {
 	const struct format_shape *s = &g->format.shape;
+	int err = 0;
 
 	if (g->args->heaps)
 		return gen_refuse(fault, "this format has no heaps",
 				  "say how many with --packets, or how long "
 				  "with --for");
+	if (has_signal(g->args))
+		err = gen_signal_open(&g->signal, &g->args->signal,
+				      g->format.ops, s, g->args->seed, fault);
+	if (err)
+		return err;
 	g->frames = (struct gen_frames){
 		.format = g->format.ops,
+		.signal = g->signal,
 		.shape = s,
 		.seed = g->args->seed,
 		.first = g->args->first,
@@ -180,6 +197,9 @@ heaps_make(struct gen *g, unsigned ports, struct fault *fault)
 	const struct gen_args *a = g->args;
 	int err;
 
+	if (has_signal(a))
+		return gen_refuse(fault, "heaps have no signal",
+				  "--signal is for vdif and mark5b");
 	g->heaps = (struct gen_heaps){
 		.bits = (unsigned)a->flavour,
 		/* rounded down, as spead2 does */
@@ -268,6 +288,7 @@ gen_close(struct gen *g)
 		gen_heaps_finish(&g->heaps);
 	else
 		gen_frames_finish(&g->frames);
+	gen_signal_close(g->signal);
 	gen_socket_close(&g->socket);
 	gen_format_close(&g->format);
 }
@@ -752,6 +773,20 @@ static const struct args_option options[] = {
 	  "(default plain)" },
 	{ "connections", 0, ARGS_COUNT, AT(connections), "N",
 	  "tcp: with spt1, over how many (default 1)" },
+	{ "signal", 0, ARGS_FLAG, AT(with_signal), NULL,
+	  "data is noise of a receiver, in samples of 2 bits" },
+	{ "tones", 0, ARGS_COUNT, AT(signal.tones), "HZ",
+	  "a signal with phase-cal tones, so far apart" },
+	{ "tone-phase", 0, ARGS_COUNT, AT(signal.tone_phase), "DEGREES",
+	  "of the tones at the beginning of a second (default 0)" },
+	{ "tone-delay", 0, ARGS_SPAN, AT(signal.tone_delay), "SPAN",
+	  "of the tones, as 0.012us (default 0)" },
+	{ "tone-level", 0, ARGS_SHARE, AT(signal.tone_level), "SHARE",
+	  "amplitude of a tone, of the noise's rms (default 0.05)" },
+	{ "defect", 0, ARGS_TEXTS, AT(signal.defects), "NAME=THREAD/CHANNEL",
+	  "a signal that spate info --quality finds, as dead=0/3" },
+	{ "channels", 0, ARGS_COUNT, AT(signal.channels), "N",
+	  "mark5b: of a signal (default 16)" },
 	{ "heaps", 0, ARGS_COUNT, AT(heaps), "N",
 	  "spead: how many heaps to each port" },
 	{ "heap-bytes", 0, ARGS_BYTES, AT(heap_bytes), "SIZE",
@@ -792,6 +827,7 @@ static const struct gen_args defaults = {
 	.descriptors = "first",
 	.control = "both",
 	.turn = "train",
+	.signal = { .channels = 16, .tone_level = 0.05 },
 };
 
 const struct command command_gen = {

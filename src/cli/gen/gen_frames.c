@@ -25,6 +25,7 @@
 #include "base/module.h"
 #include "base/shape.h"
 #include "cli/gen/gen_frames.h"
+#include "cli/gen/gen_signal.h"
 #include "cli/gen/gen_source.h"
 #include "cli/show/args.h"
 #include "contract/format.h"
@@ -376,7 +377,9 @@ gen_frames_make(struct gen_frames *f, unsigned port, uint64_t packet)
 	struct format_packet p;
 
 	packet_describe(f, packet, &p);
-	if (s->payload >= s->header + MARK)
+	if (f->signal)
+		gen_signal_make(f->signal, port, &p, payload);
+	else if (s->payload >= s->header + MARK)
 		write_le64(payload + s->payload - MARK,
 			   mix64(mix64(f->seed) ^ of_port ^ packet));
 	f->format->stamp(s, &p, datagram, payload);

@@ -11,7 +11,7 @@
 /*
  * Makes datagrams of ideal streams whose packets are all alike.  Some datagrams
  * lie ready with their data; only header, prefix and the last 8 bytes are
- * written for each packet.  The streams of all ports have the same headers and
+ * written for each packet, unless there is to be a signal.  The streams of all ports have the same headers and
  * different data.
  */
 struct gen_frames {
@@ -22,7 +22,9 @@ struct gen_frames {
 	uint64_t first; /* sequence of packet 0 */
 	int64_t second; /* UTC second of packet 0 */
 	uint32_t frame; /* frame of packet 0 in that second */
-	uint8_t *data;	/* source.ready datagrams */
+	/* makes the data of each packet anew; NULL: it lies ready */
+	const struct gen_signal *signal;
+	uint8_t *data; /* source.ready datagrams */
 };
 
 /*

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* Frames of a plugin that is loaded, with samples made here. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/module.h"
+#include "lib/suite.h"
+#include "signal/quality.h"
+
+enum { DATA = 4000, HEAD = 32, FRAMES = 16 };
+
+static struct format_shape shape;
+static const struct format_ops *vdif;
+static struct quality *q;
+static char why[320];
+static uint8_t frame[HEAD + DATA];
+static json_t *lines;
+static unsigned findings;
+
+static void
+start(const char *format, uint32_t payload)
+{
+	struct fault fault;
+
+	ck_assert_int_eq(module_format(format, &vdif, &fault), 0);
+	shape = (struct format_shape){ .payload = payload,
+				       .fps = 4000,
+				       .sequence = SEQUENCE_ARRIVAL,
+				       .around = INT64_C(1795168800) };
+	ck_assert_int_eq(vdif->shape(&shape, why, sizeof why), 0);
+	lines = json_array();
+	findings = 0;
+}
+
+static void
+open_with(struct quality_args args)
+{
+	args.format = vdif;
+	args.shape = &shape;
+	ck_assert_int_eq(quality_open(&q, &args, why, sizeof why), 0);
+}
+
+static void
+finish(void)
+{
+	quality_close(q);
+	json_decref(lines);
+}
+
+/* Makes the header of a frame of four channels of 2 bits. */
+static void
+header_make(uint32_t thread, uint32_t number, unsigned channels_log)
+{
+	const struct format_packet p = {
+		.has = FORMAT_READABLE | FORMAT_TIME | FORMAT_VALID,
+		.second = shape.around,
+		.frame = number,
+		.thread = thread,
+	};
+
+	vdif->model(&shape, frame);
+	frame[11] = (uint8_t)(frame[11] & ~31u) | (uint8_t)channels_log;
+	vdif->stamp(&shape, &p, NULL, frame);
+}
+
+/* Returns a state of 2 bits as noise has them, from a number of 32 bits. */
+static unsigned
+noisy(uint32_t x)
+{
+	unsigned n = (x >> 8) % 1000;
+
+	return n < 163 ? 0 : n < 500 ? 1 : n < 837 ? 2 : 3;
+}
+
+static unsigned
+noise(void)
+{
+	static uint32_t x = 7;
+
+	x = x * 1664525 + 1013904223;
+	return noisy(x);
+}
+
+/*
+ * Fills a frame of four channels; `kind` says of each: n noise, c constant,
+ * = the same as the one before, s the same in each frame.
+ */
+static void
+data_make(const char *kind)
+{
+	for (unsigned i = 0; i < DATA; i++) {
+		unsigned byte = 0, state = 0;
+
+		for (unsigned c = 0; c < 4; c++) {
+			switch (kind[c]) {
+			case 'c': state = 2; break;
+			case 's': state = noisy(i * 2654435761u); break;
+			case '=': break;
+			default: state = noise();
+			}
+			byte |= state << 2 * c;
+		}
+		frame[HEAD + i] = (uint8_t)byte;
+	}
+}
+
+static int
+add(void)
+{
+	return quality_add(q, frame, why, sizeof why);
+}
+
+static const char *
+finding(size_t line)
+{
+	const json_t *list =
+	    json_object_get(json_array_get(lines, line), "findings");
+
+	ck_assert_uint_le(json_array_size(list), 1);
+	return json_array_size(list)
+		   ? json_string_value(json_array_get(list, 0))
+		   : "";
+}
+
+static double
+number(size_t line, const char *key)
+{
+	return json_number_value(
+	    json_object_get(json_array_get(lines, line), key));
+}
+
+START_TEST(channels_and_threads)
+{
+	static const char *const found[] = { "", "constant", "same",  "same",
+					     "", "",	     "stuck", "" };
+
+	start("vdif", HEAD + DATA);
+	open_with((struct quality_args){ .tones = 0 });
+	/* threads come in any order, and are told in theirs */
+	for (unsigned i = 0; i < FRAMES; i++) {
+		header_make(5, i, 2);
+		data_make("nnsn");
+		ck_assert_int_eq(add(), 0);
+		header_make(2, i, 2);
+		data_make("ncn=");
+		ck_assert_int_eq(add(), 0);
+	}
+	ck_assert_int_eq(quality_json(q, "r", 3, lines, &findings), 0);
+	ck_assert_uint_eq(json_array_size(lines), 8);
+	for (size_t i = 0; i < 8; i++) {
+		ck_assert_msg(!strcmp(finding(i), found[i]), "line %zu: %s", i,
+			      finding(i));
+		ck_assert(number(i, "thread") == (i < 4 ? 2 : 5));
+		ck_assert(number(i, "channel") == i % 4);
+		ck_assert(number(i, "samples") == FRAMES * DATA);
+		ck_assert(number(i, "sample_rate") == 4000 * DATA);
+		ck_assert(number(i, "sub") == 3);
+	}
+	ck_assert_uint_eq(findings, 4);
+	finish();
+}
+END_TEST
+
+START_TEST(frames_that_do_not_fit_are_counted)
+{
+	struct quality_counts c;
+
+	start("vdif", HEAD + DATA);
+	open_with((struct quality_args){ .tones = 0 });
+	data_make("nnnn");
+	header_make(0, 0, 2);
+	add();
+	/* other channels than before; invalid; no header */
+	header_make(0, 1, 1);
+	ck_assert_int_eq(add(), 0);
+	header_make(0, 2, 2);
+	frame[3] |= 0x80;
+	ck_assert_int_eq(add(), 0);
+	memset(frame, 0, HEAD);
+	ck_assert_int_eq(add(), 0);
+	c = quality_counts(q);
+	ck_assert_uint_eq(c.frames, 1);
+	ck_assert_uint_eq(c.invalid, 1);
+	ck_assert_uint_eq(c.odd, 2);
+	finish();
+}
+END_TEST
+
+START_TEST(what_cannot_be_judged_is_said)
+{
+	start("vdif", HEAD + DATA);
+	open_with((struct quality_args){ .tones = 7 });
+	header_make(0, 0, 0);
+	ck_assert_int_eq(add(), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(why, "do not repeat"));
+	/* 2^31 channels, and 3 bits */
+	header_make(0, 0, 31);
+	ck_assert_int_eq(add(), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(why, "channels"));
+	header_make(0, 0, 0);
+	frame[15] = 2 << 2;
+	ck_assert_int_eq(add(), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(why, "samples of 3 bits"));
+	finish();
+	start("raw", 1000);
+	ck_assert_int_eq(quality_open(&q,
+				      &(struct quality_args){ .format = vdif,
+							      .shape = &shape },
+				      why, sizeof why),
+			 -EINVAL);
+	ck_assert_ptr_nonnull(strstr(why, "no samples"));
+	json_decref(lines);
+}
+END_TEST
+
+START_TEST(mark5b_needs_to_be_told)
+{
+	static uint8_t m5b[10016];
+
+	start("mark5b", sizeof m5b);
+	open_with((struct quality_args){ .bits = 2 });
+	vdif->model(&shape, m5b);
+	vdif->stamp(&shape,
+		    &(struct format_packet){ .has = FORMAT_TIME,
+					     .second = shape.around },
+		    NULL, m5b);
+	ck_assert_int_eq(quality_add(q, m5b, why, sizeof why), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(why, "--channels"));
+	quality_close(q);
+	open_with((struct quality_args){ .bits = 2, .channels = 16 });
+	ck_assert_int_eq(quality_add(q, m5b, why, sizeof why), 0);
+	ck_assert_int_eq(quality_json(q, "r", 0, lines, &findings), 0);
+	ck_assert_uint_eq(json_array_size(lines), 16);
+	ck_assert(number(0, "samples") == 2500);
+	ck_assert_str_eq(finding(15), "constant");
+	finish();
+}
+END_TEST
+
+SUITE("quality", channels_and_threads, frames_that_do_not_fit_are_counted,
+      what_cannot_be_judged_is_said, mark5b_needs_to_be_told)
