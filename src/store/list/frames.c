@@ -154,11 +154,15 @@ frames_read(struct recording *rec, const struct frames_reader *r,
 	uint64_t all = slots_all(rec, r->sub), want = r->most / s->payload;
 	uint64_t at = 0, start = 0, step = 0;
 	uint32_t slots = piece_slots(s);
-	uint8_t *data = malloc((size_t)slots * s->payload);
+	uint8_t *data;
 	size_t i = 0;
-	int err = data ? 0 : -ENOMEM;
+	int err;
 
 	*counts = (struct frames_counts){ .read = 0 };
+	if (!slots)
+		return 0; /* no format has frames of so many packets */
+	data = malloc((size_t)slots * s->payload);
+	err = data ? 0 : -ENOMEM;
 	if (want < all)
 		step = (uint64_t)((double)all * slots /
 				  (double)(want > slots ? want : slots));
