@@ -278,7 +278,7 @@ make_folders(struct tree *t)
 static int
 join_disks(struct tree *t, const struct disks *disks)
 {
-	int err = disks_copy(&t->disks, disks);
+	int err = disks_copy(&t->disks, disks, 0);
 
 	for (unsigned i = 0; i < disks->n && !err; i++)
 		err = catalogue_join(t->catalogue, disks->disk[i].path,

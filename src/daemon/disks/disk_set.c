@@ -73,7 +73,9 @@ disk_set_enlist(struct disk_set *f, unsigned i, const struct disk *disk)
 	*d = (struct disk_set_disk){ .disk = *disk, .there = disk->id.device };
 	d->disk.path = path;
 	d->disk.fd = -1;
-	err = writer_start(&d->writer, &args);
+	err = disk_list_set(f->list, path, disk->mount, true);
+	if (!err)
+		err = writer_start(&d->writer, &args);
 	if (!err && i == f->n)
 		f->n++;
 	else if (err && i == f->n)
@@ -92,6 +94,9 @@ disk_set_start(struct disk_set *f, struct disks *disks,
 	*f = (struct disk_set){ .a = *args, .files = args->files / shares };
 	f->sampled[0] = clock_steady();
 	f->samples = 1;
+	f->list = disk_list_make();
+	if (!f->list)
+		return -ENOMEM;
 	for (unsigned i = 0; i < disks->n && !err; i++) {
 		/* The writer opens the disk while it needs it, because an open
 		 * disk cannot be unmounted. */
@@ -117,6 +122,9 @@ disk_set_stop(struct disk_set *f)
 	for (unsigned i = 0; i < f->n && all; i++)
 		free(f->disk[i].disk.path);
 	f->n = 0;
+	if (f->list)
+		disk_list_drop(f->list);
+	f->list = NULL;
 	return all;
 }
 
@@ -411,6 +419,8 @@ sample(struct disk_set *f, int64_t now)
 	for (unsigned i = 0; i < f->n; i++) {
 		if (f->disk[i].writer)
 			disk_sample(f, &f->disk[i]);
+		disk_list_set(f->list, f->disk[i].disk.path,
+			      f->disk[i].disk.mount, is_usable(f, i));
 	}
 	f->samples++;
 }

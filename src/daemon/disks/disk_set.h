@@ -23,7 +23,7 @@
  *   it go away and come back         +------- DROPPED <------+
  *                                                 its writer ended
  */
-enum { DISK_SET_MOST = 256, DISK_SET_MINUTE = 60 };
+enum { DISK_SET_MOST = DISK_LIST_MOST, DISK_SET_MINUTE = 60 };
 
 /* Arguments of disk_set_start; all that they point to outlives the disk set. */
 struct disk_set_args {
@@ -66,6 +66,7 @@ struct disk_set {
 	unsigned n;
 	unsigned files; /* chunk files that each disk may hold open */
 	struct disk_watch *watch;
+	struct disk_list *list; /* for threads that read recordings */
 	/* next probe and its distance while no disk takes blocks; steady, ns */
 	int64_t probe_at, probe_gap;
 	/* steady ns of each sample; a ring */

@@ -138,7 +138,6 @@ transfer_free(struct transfer *t)
 {
 	if (t->relay)
 		relay_free(t->relay);
-	disks_clear(&t->disks);
 	setup_send_drop(t->send);
 	transfer_order_clear(&t->o);
 	free(t);
@@ -336,7 +335,6 @@ try_again(struct transfers *all, struct transfer *t, int64_t now)
 	t->kind = TRANSFER_SEND;
 	t->tries++;
 	t->again = now + AGAIN_NS;
-	disks_clear(&t->disks);
 	setup_send_drop(t->send);
 	t->send = NULL;
 	log_line(LEVEL_WARN, t->o.name,

@@ -70,8 +70,7 @@ struct transfer {
 	/* while RUNNING */
 	bool begun; /* the schedule was told that it has begun */
 	struct sender *run;
-	bool hangs;	    /* thread hangs with a disk, and was left behind */
-	struct disks disks; /* the transfer's own descriptors */
+	bool hangs; /* thread hangs with a disk, and was left behind */
 	struct setup_send *send; /* held, for the plugin's options */
 	struct relay *relay;	 /* source of the packets, if this is a
 				  * relay; else NULL */

@@ -38,7 +38,7 @@ disk_make(struct transfers *all, struct transfer *t, struct source **source,
 {
 	const struct send_choice *c = &t->o.choice;
 	struct source_disk_args args = {
-		.disks = &t->disks,
+		.list = all->r->disks.list,
 		.name = t->o.name,
 		.memory = t->send->o.memory,
 		.verify = true,
@@ -50,9 +50,7 @@ disk_make(struct transfers *all, struct transfer *t, struct source **source,
 		.to_byte = c->to_byte,
 	};
 
-	disks_clear(&t->disks);
-	if (disk_set_copy(&all->r->disks, &t->disks, NULL) < 0 ||
-	    source_disk_make(source, &args) < 0)
+	if (source_disk_make(source, &args) < 0)
 		return no_memory(fault);
 	return 0;
 }
@@ -194,7 +192,7 @@ copy_begin(struct transfers *all, struct transfer *t, struct source *source,
 		.name = t->o.name,
 		.to = t->o.to,
 		.as = t->o.as,
-		.disks = &t->disks,
+		.list = all->r->disks.list,
 		.source = source,
 		.rate = t->o.rate,
 		.connections = t->o.connections,

@@ -302,6 +302,8 @@ grow(struct copy_out *c)
 	if (err)
 		return err;
 	sender_into(&c->base);
+	if (c->a.list)
+		disk_list_open(c->a.list, &c->disks);
 	err = recording_refresh(c->rec);
 	if (!err)
 		err = recording_hold(c->rec, NULL);
@@ -394,11 +396,11 @@ recording_take(struct copy_out *c)
 	char line[SEND_SENTENCE];
 	int err;
 
-	for (unsigned i = 0; i < c->disks.n; i++) {
-		/* Other disks may have the recording. */
-		if (disk_open(&c->disks.disk[i]))
-			c->disks.disk[i].fd = -1;
-	}
+	/* Without one of the disks, the others may have the recording. */
+	for (unsigned i = 0; i < c->disks.n && !c->a.list; i++)
+		disk_open(&c->disks.disk[i]);
+	if (c->a.list)
+		disk_list_open(c->a.list, &c->disks);
 	err = recording_open_by_index(&c->rec, &c->disks, c->a.name, &fault);
 	if (!err)
 		err = recording_hold(c->rec, &fault);
@@ -519,6 +521,8 @@ copy_free(struct sender *sender)
 	struct copy_out *c = (struct copy_out *)sender;
 
 	disks_clear(&c->disks);
+	if (c->a.list)
+		disk_list_drop(c->a.list);
 	free((char *)c->a.name);
 	free((char *)c->a.to);
 	free((char *)c->a.as);
@@ -574,7 +578,7 @@ args_take(struct copy_out *c, const struct copy_out_args *a)
 	c->link.transfer |= !c->link.transfer;
 	if (inbox_read(&url, c->a.to, why, sizeof why))
 		return -EINVAL;
-	return disks_copy(&c->disks, a->disks);
+	return disks_copy(&c->disks, a->disks, a->list ? DISK_LIST_MOST : 0);
 }
 
 int
@@ -589,6 +593,8 @@ copy_out_start(struct sender **copy, const struct copy_out_args *a,
 		return fault_set(fault, err, "no-memory", "out of memory");
 	}
 	c->a = *a;
+	if (a->list)
+		disk_list_share(a->list);
 	c->a.name = c->a.to = c->a.as = NULL;
 	c->sought = UINT64_MAX;
 	err = args_take(c, a);

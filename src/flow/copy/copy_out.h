@@ -26,8 +26,10 @@ struct copy_out_args {
 	/* URL of the inbox, tcp:// or ucx://host[:port]; copied */
 	const char *to;
 	const char *as; /* name that the copy gets there; NULL: the same */
-	/* Disks that have the recording; they outlive the copy. */
+	/* Disks that have the recording; copied.  NULL: those of `list`. */
 	const struct disks *disks;
+	/* Disks that come while it is copied; shared.  NULL: none do. */
+	struct disk_list *list;
 	/* Gives its blocks; taken over, also on an error.  Used: seek_number,
 	 * next, put, wanted and close. */
 	struct source *source;

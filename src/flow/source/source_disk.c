@@ -3,7 +3,7 @@
  * The position of a source on disks, and what comes next.  It knows the blocks
  * that the recording had at its last look; when it has given all of them and
  * the recording grows, it looks again, but not more often than is worth the
- * cost.
+ * cost.  A look opens disks that joined since, or that answer again.
  *
  * A transfer that waits sleeps on a timer, which goes off for the reader's
  * data, or for the next look.
@@ -109,6 +109,8 @@ look(struct source_disk *d)
 	int64_t begun = clock_steady(), took;
 	int err;
 
+	if (d->a.list)
+		disk_list_open(d->a.list, &d->disks);
 	if (d->reader)
 		pool_reader_watch(d->reader);
 	recording_settle(d->rec, d->settled);
@@ -241,8 +243,10 @@ open_all(struct source_disk *d)
 {
 	int err;
 
-	for (unsigned i = 0; i < d->disks.n; i++)
+	for (unsigned i = 0; i < d->disks.n && !d->a.list; i++)
 		disk_open(&d->disks.disk[i]);
+	if (d->a.list)
+		disk_list_open(d->a.list, &d->disks);
 	err = recording_open(&d->rec, &d->disks, d->name, &d->fault);
 	if (!err)
 		err = check_sub(d);
@@ -837,6 +841,8 @@ finish(struct source *s)
 	if (d->rec)
 		recording_close(d->rec);
 	disks_clear(&d->disks);
+	if (d->a.list)
+		disk_list_drop(d->a.list);
 	if (d->timer > 0)
 		close(d->timer);
 	free(d->tail);
@@ -869,7 +875,9 @@ source_disk_make(struct source **source, const struct source_disk_args *a)
 	d->source.ops = &ops;
 	d->a = *a;
 	snprintf(d->name, sizeof d->name, "%s", a->name);
-	err = disks_copy(&d->disks, a->disks);
+	if (a->list)
+		disk_list_share(a->list);
+	err = disks_copy(&d->disks, a->disks, a->list ? DISK_LIST_MOST : 0);
 	d->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (!err && d->timer < 0)
 		err = -errno;

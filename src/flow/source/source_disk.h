@@ -15,10 +15,13 @@
  * and the recording, and protects that from removal until the source is closed.
  */
 struct source_disk_args {
-	const struct disks *disks; /* paths are copied; they need not be open */
-	const char *name;	   /* copied */
-	uint64_t memory;	   /* bytes for reading ahead; 0: 64 MiB */
-	bool verify;		   /* check the checksums */
+	/* Paths are copied; they need not be open.  NULL: those of `list`. */
+	const struct disks *disks;
+	/* Disks that come while the source reads; shared.  NULL: none do. */
+	struct disk_list *list;
+	const char *name; /* copied */
+	uint64_t memory;  /* bytes for reading ahead; 0: 64 MiB */
+	bool verify;	  /* check the checksums */
 	/* Wait for more blocks of a recording that is being made until it ends;
 	 * else give what is recorded when it is opened. */
 	bool follow;

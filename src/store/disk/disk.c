@@ -13,6 +13,7 @@
 #include <glob.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -444,21 +445,162 @@ disks_clear(struct disks *disks)
 }
 
 int
-disks_copy(struct disks *to, const struct disks *from)
+disks_copy(struct disks *to, const struct disks *from, unsigned spare)
 {
-	to->disk = calloc(from->n + 1, sizeof *to->disk);
+	unsigned n = from ? from->n : 0;
+
+	to->disk = calloc(n + spare + 1, sizeof *to->disk);
 	if (!to->disk)
 		return -ENOMEM;
-	for (; to->n < from->n; to->n++) {
+	for (; to->n < n + spare; to->n++) {
 		struct disk *disk = &to->disk[to->n];
 
-		disk->mount = from->disk[to->n].mount;
+		disk->mount = to->n < n && from->disk[to->n].mount;
 		disk->fd = -1;
-		disk->path = strdup(from->disk[to->n].path);
+		disk->path = strdup(to->n < n ? from->disk[to->n].path : "");
 		if (!disk->path)
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+/* ---- disks that come and go ------------------------------------------------ */
+
+struct disk_list {
+	pthread_mutex_t lock; /* guards all of it */
+	unsigned users;
+	unsigned n;
+	struct disk_listed {
+		char *path;
+		bool mount, answers;
+	} disk[DISK_LIST_MOST];
+};
+
+struct disk_list *
+disk_list_make(void)
+{
+	struct disk_list *l = calloc(1, sizeof *l);
+
+	if (!l)
+		return NULL;
+	pthread_mutex_init(&l->lock, NULL);
+	l->users = 1;
+	return l;
+}
+
+struct disk_list *
+disk_list_share(struct disk_list *l)
+{
+	pthread_mutex_lock(&l->lock);
+	l->users++;
+	pthread_mutex_unlock(&l->lock);
+	return l;
+}
+
+void
+disk_list_drop(struct disk_list *l)
+{
+	unsigned users;
+
+	pthread_mutex_lock(&l->lock);
+	users = --l->users;
+	pthread_mutex_unlock(&l->lock);
+	if (users)
+		return;
+	for (unsigned i = 0; i < l->n; i++)
+		free(l->disk[i].path);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+/* Returns the place of a path, or that of the next new one.  Under the lock. */
+static unsigned
+listed(const struct disk_list *l, const char *path)
+{
+	unsigned i = 0;
+
+	while (i < l->n && strcmp(l->disk[i].path, path) != 0)
+		i++;
+	return i;
+}
+
+int
+disk_list_set(struct disk_list *l, const char *path, bool mount, bool answers)
+{
+	unsigned i;
+	int err = 0;
+
+	pthread_mutex_lock(&l->lock);
+	i = listed(l, path);
+	if (i == DISK_LIST_MOST)
+		err = -ENOSPC;
+	else if (i == l->n && (l->disk[i].path = strdup(path)))
+		l->n++;
+	else if (i == l->n)
+		err = -ENOMEM;
+	if (!err) {
+		l->disk[i].mount = mount;
+		l->disk[i].answers = answers;
+	}
+	pthread_mutex_unlock(&l->lock);
+	return err;
+}
+
+/* Tells whether a disk answers, and takes over where something must be mounted
+ * by now. */
+static bool
+answers(struct disk_list *l, struct disk *disk)
+{
+	bool is = false;
+	unsigned i;
+
+	pthread_mutex_lock(&l->lock);
+	i = listed(l, disk->path);
+	if (i < l->n) {
+		disk->mount = l->disk[i].mount;
+		is = l->disk[i].answers;
+	}
+	pthread_mutex_unlock(&l->lock);
+	return is;
+}
+
+/* Gives the next spare place from *place on to disk i of the list, unless the
+ * disk has one. */
+static void
+take_place(struct disk_list *l, unsigned i, struct disks *disks,
+	   unsigned *place)
+{
+	const char *path = l->disk[i].path;
+	char *copy;
+
+	for (unsigned k = 0; k < disks->n; k++) {
+		if (!strcmp(disks->disk[k].path, path))
+			return;
+	}
+	while (*place < disks->n && *disks->disk[*place].path)
+		++*place;
+	copy = *place < disks->n ? strdup(path) : NULL;
+	if (!copy)
+		return; /* the next call tries again */
+	free(disks->disk[*place].path);
+	disks->disk[*place].path = copy;
+}
+
+void
+disk_list_open(struct disk_list *l, struct disks *disks)
+{
+	unsigned place = 0;
+
+	pthread_mutex_lock(&l->lock);
+	for (unsigned i = 0; i < l->n; i++)
+		take_place(l, i, disks, &place);
+	pthread_mutex_unlock(&l->lock);
+	for (unsigned i = 0; i < disks->n; i++) {
+		struct disk *disk = &disks->disk[i];
+
+		if (*disk->path && disk->fd < 0 && answers(l, disk))
+			disk_open(disk);
+	}
 }
 
 #define X(...) KEY_ENTRY(struct disk_report, __VA_ARGS__)

@@ -62,9 +62,32 @@ int disks_find(struct disks *disks, const struct option_texts *patterns,
 /* Closes the disks and frees the list, which is then empty. */
 void disks_clear(struct disks *disks);
 
-/* Copies the list for another thread: paths and `mount` only, no disk is open.
- * `to` must be empty.  0 or -ENOMEM; call disks_clear(to) in either case. */
-int disks_copy(struct disks *to, const struct disks *from);
+/* Copies the list for another thread: paths and `mount` only, no disk is open,
+ * and behind them spare places with an empty path for disks that come later.
+ * `to` must be empty; `from` NULL: spare places only.  0 or -ENOMEM; call
+ * disks_clear(to) in either case. */
+int disks_copy(struct disks *to, const struct disks *from, unsigned spare);
+
+/*
+ * The disks that a daemon has had, for threads that read recordings while disks
+ * come and go.  One thread sets them, any may open them.  A place in the list
+ * belongs to a path for ever.
+ */
+struct disk_list;
+enum { DISK_LIST_MOST = 256 };
+
+struct disk_list *disk_list_make(void); /* NULL: no memory */
+struct disk_list *disk_list_share(struct disk_list *list);
+void disk_list_drop(struct disk_list *list); /* the last one frees it */
+
+/* Sets whether a disk answers.  A disk that is about to take chunks is set
+ * before, so that who finds these has its path.  0, -ENOMEM or -ENOSPC. */
+int disk_list_set(struct disk_list *list, const char *path, bool mount,
+		  bool answers);
+
+/* Gives spare places of `disks` to those in the list that have none, and opens
+ * all that answer and are not open.  May wait for a disk. */
+void disk_list_open(struct disk_list *list, struct disks *disks);
 
 /*
  * Opens a disk, or opens it again.  Returns 0; -ENODEV if nothing is mounted

@@ -802,30 +802,6 @@ init_cond(pthread_cond_t *cond)
 	pthread_condattr_destroy(&steady);
 }
 
-/* Copies the disks, and makes the spare places behind them. */
-static int
-copy_disks(struct disks *to, const struct open_recordings_args *a)
-{
-	struct disk *grown;
-	int err = disks_copy(to, a->disks);
-
-	if (err)
-		return err;
-	grown = realloc(to->disk, (to->n + a->spare + 1) * sizeof *grown);
-	if (!grown)
-		return -ENOMEM;
-	to->disk = grown;
-	for (unsigned i = 0; i < a->spare; i++) {
-		struct disk *disk = &to->disk[to->n];
-
-		*disk = (struct disk){ .path = strdup(""), .fd = -1 };
-		if (!disk->path)
-			return -ENOMEM;
-		to->n++;
-	}
-	return 0;
-}
-
 int
 open_recordings_make(struct open_recordings **set,
 		     const struct open_recordings_args *a)
@@ -852,7 +828,8 @@ open_recordings_make(struct open_recordings **set,
 	init_cond(&s->ended);
 	s->hangs = calloc(places + 1, sizeof *s->hangs);
 	s->lines = calloc(places + 1, sizeof *s->lines);
-	err = s->hangs && s->lines ? copy_disks(&s->disks, a) : -ENOMEM;
+	err = s->hangs && s->lines ? disks_copy(&s->disks, a->disks, a->spare)
+				   : -ENOMEM;
 	if (!err)
 		err = pool_make(&s->pool, &pool);
 	if (err)
@@ -975,7 +952,7 @@ create(struct open_recordings *set, const char *name)
 	op->told = calloc(set->disks.n + 1, sizeof *op->told);
 	set->open++;
 	set->refs++;
-	if (op->told && !disks_copy(&op->disks, &set->disks) && !start(op))
+	if (op->told && !disks_copy(&op->disks, &set->disks, 0) && !start(op))
 		return op;
 	op->refs = 1;
 	pthread_mutex_unlock(&set->lock);

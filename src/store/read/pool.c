@@ -974,11 +974,23 @@ make_parts(struct pool_reader *r)
 	return 0;
 }
 
+/* Returns the number of disks that are open: one that comes later is another. */
+static unsigned
+open_disks(const struct recording *rec)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < rec->disks->n; i++)
+		n += rec->disks->disk[i].fd >= 0;
+	return n;
+}
+
 static int
 find_pool(struct pool_reader *r, const struct pool_reader_args *a)
 {
 	const struct pool_args own = {
 		.disks = r->rec->disks->n,
+		.spare = r->rec->disks->n - open_disks(r->rec),
 		.memory = a->memory,
 		.piece = a->piece,
 		.head = a->head,
@@ -1038,6 +1050,10 @@ pool_reader_watch(struct pool_reader *r)
 	int64_t now = clock_steady();
 
 	pthread_mutex_lock(&pool->lock);
+	if (!pool->shared) {
+		pool->there = open_disks(r->rec);
+		set_depths(pool);
+	}
 	for (unsigned i = 0; i < pool->disks; i++)
 		r->rec->part[i].hangs = pool_disk_hangs(&pool->disk[i], now);
 	pthread_mutex_unlock(&pool->lock);
