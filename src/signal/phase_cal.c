@@ -154,9 +154,8 @@ tones_read(const struct phase_cal *p, const kiss_fft_cpx *bin,
 	double noise =
 	    p->squares / (double)p->n - mean_r * mean_r - mean_i * mean_i;
 	double rms = noise > 0 ? sqrt(noise) : 0;
-	double least =
-	    SIGNIFICANT * sqrt((p->complex ? 1.0 : 2.0) / (double)p->n);
 
+	r->least = SIGNIFICANT * sqrt((p->complex ? 1.0 : 2.0) / (double)p->n);
 	for (uint64_t hz = c->offset ? c->offset : c->spacing;
 	     hz < end && rms > 0; hz += c->spacing) {
 		const kiss_fft_cpx *b = &bin[hz * p->period / c->rate];
@@ -166,7 +165,7 @@ tones_read(const struct phase_cal *p, const kiss_fft_cpx *bin,
 		t->hz = (double)hz;
 		t->amplitude = scale * cabs(z) / rms;
 		t->phase = carg(z);
-		t->there = t->amplitude > least;
+		t->there = t->amplitude > r->least;
 		r->there += t->there;
 	}
 }

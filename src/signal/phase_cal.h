@@ -51,6 +51,7 @@ struct phase_cal_tone {
 struct phase_cal_result {
 	struct phase_cal_tone *tone; /* by frequency; free() */
 	unsigned tones, there;
+	double least; /* amplitude from which on a tone is there, in rms */
 	/*
 	 * s, 0 to 1 / spacing, by which the tones that are there come later
 	 * than if all had one phase; NAN: fewer than two are there

@@ -28,6 +28,9 @@ enum {
 	STATES_SHOWN = 256,
 };
 
+/* Tones of this amplitude, in rms, have to be there; fewer samples cannot tell. */
+#define TONE_WEAK 0.01
+
 struct quality_channel {
 	struct levels levels[2]; /* of the real or only part, the imaginary */
 	struct spectrum spectrum;
@@ -533,7 +536,7 @@ tones_find(struct quality_channel *c, struct quality_line *line)
 		return err;
 	line->tones = tones_json(&r);
 	line->delay_ns = r.delay * 1e9;
-	if (r.tones && !r.there)
+	if (r.tones && !r.there && r.least < TONE_WEAK)
 		c->findings |= FINDING_BIT(TONES_GONE);
 	free(r.tone);
 	return 0;

@@ -108,6 +108,7 @@ START_TEST(noise_has_no_tones)
 	fold(&c, false);
 	ck_assert_uint_eq(r.tones, 15);
 	ck_assert_uint_eq(r.there, 0);
+	ck_assert_double_eq_tol(r.least, 6 * sqrt(2.0 / (N / 2)), 0.001);
 	ck_assert(isnan(r.delay));
 	finish();
 }
