@@ -12,12 +12,15 @@
 #   sends ID KEY          of what `spate sends --all --json` says, as .state
 #   has_send ID STATE...  for wait_for: is its state one of these?
 #   is_moving ID          has it sent anything?
+#   disk_join             adds a disk $joined, and waits until it takes blocks
+#   has_chunks NAME DISK  does the disk have any chunk of the recording?
 #   sink_start udp|tcp|stall
 #                         a receiver on $sink_port that counts; `stall` takes
 #                         a TCP connection, and never reads
 #   sink_bytes            what it has got
-#   recorded_whole NAME   fails where any packet of the last `gen` was lost or
-#                         dropped here
+#   recorded_whole NAME [N]
+#                         fails where any packet of the last `gen`, or of N,
+#                         was lost or dropped here
 
 sent_packets=(--format raw --prefix 8 --payload 1024)
 
@@ -69,6 +72,26 @@ is_moving()
 	[ "$(sends "$1" .bytes)" -gt 0 ]
 }
 
+joined_works()
+{
+	[ "$(spate disks --json | jq -r --arg p "$joined" \
+		'select(.path == $p) | .state')" = idle ]
+}
+
+disk_join()
+{
+	disks_make 1
+	joined=${disks[-1]}
+	spate disks add --force "$joined" --quiet
+	wait_for 20 joined_works
+}
+
+has_chunks()
+{
+	[ "$(info "$1" "[.disks[] | select(.path == \"$2\") | .chunks] |
+		add // 0")" -gt 0 ]
+}
+
 sink_start()
 {
 	rm -f "$work/sunk"
@@ -97,7 +120,7 @@ recorded_whole()
 
 	got=$(info "$1" '.datagrams // 0')
 	within "packets that $1 lost" 0 "$(info "$1" .packets_lost)" \
-		$((got > 0 ? $(gen_did .sent) - got : 0))
+		$((got > 0 ? ${2:-$(gen_did .sent)} - got : 0))
 	same "packets that $1 had no room for" \
 		"$(info "$1" .drops.no_buffer)" 0
 }

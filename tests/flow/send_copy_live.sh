@@ -41,16 +41,23 @@ refused "copies of whole recordings come in here" spate send a --to "$inbox_url"
 	--bytes 0..1M
 same_there a
 
-# ---- while it is made, at a rate that changes, and a pause ------------------
+# ---- while it is made, at a rate that changes, and a pause; on a disk, too,
+# ---- that joins when the copy has begun
 
 spate record b --stream s --send "$inbox_url" >/dev/null
 id=$(spate sends --json | jq .id)
+gen "${sent_packets[@]}" --packets 5000 --rate 40Mbps
+settle b 5000
+wait_for 20 eval '[ "$(kinds $id)" = copy ]'
+wait_for 20 has_send "$id" waiting
+disk_join
 gen "${sent_packets[@]}" --packets 20000 --rate 40Mbps
-settle b 20000
+settle b 25000
 spate pause b >/dev/null
 wait_for 20 has_send "$id" paused
 spate stop b >/dev/null
-recorded_whole b
+recorded_whole b 25000
+has_chunks b "$joined" || fail "the disk that joined has nothing"
 spate rate b 400Mbps >/dev/null
 spate resume b >/dev/null
 wait_for 60 has_send "$id" done

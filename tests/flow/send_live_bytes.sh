@@ -6,7 +6,8 @@
 #                         one that never reads, one that breaks off
 #
 # What arrives is the recording's file to the last byte, from memory or, behind
-# a receiver that was slow, from disk; no packet is lost for any of them.
+# a receiver that was slow, from disk; no packet is lost for any of them.  A
+# third disk joins when the transfers have begun, and has its part of both.
 #
 . "${BASH_SOURCE%/*}/functions.sh"
 # shellcheck source=tests/flow/functions_send.sh
@@ -39,6 +40,7 @@ lags=$id
 fickle resets $((port + 4))
 resets=$id
 stuck=$(send_id a --follow --plain --to "tcp://127.0.0.1:$sink_port")
+disk_join
 
 gen "${sent_packets[@]}" --packets 60000 --rate 150Mbps
 settle a 60000
@@ -54,6 +56,7 @@ touch "$work/lags.go"
 gen "${sent_packets[@]}" --packets 30000 --rate 80Mbps
 settle a 90000
 spate stop a >/dev/null
+has_chunks a "$joined" || fail "the disk that joined has nothing"
 same "packets that had no room, or no disk" \
 	"$(info a '[.drops.no_buffer, .drops.unwritten] | @csv')" 0,0
 for id in $reads $lags; do
