@@ -39,30 +39,19 @@ same_there "$name" twin
 refused "whole recordings" \
 	spate send "$name" --to "$inbox_url" --bytes 0..1M --wait --quiet
 
-# While it grows; a disk joins after the copy began, and after a sender that is
-# slower than the data, so that it reads from disks.
+# While it grows.
 spate record grows --stream s --quiet
 gen --format vdif --payload 1032 --for 4s --rate 100Mbps >/dev/null &
 gen_pid=$!
 at_end "kill $gen_pid 2>/dev/null"
 sleep 1
 spate send grows --to "$inbox_url" --follow --quiet
-slow=$(spate send grows --to null:// --follow --rate 40Mbps --json | jq .id)
 wait_for 20 sh -c "'$SPATE' --socket '$inbox_socket' status --json | jq -e '.inbox[0].bytes > 1000000' >/dev/null"
-mkdir "$work/late"
-spate disks add --force "$work/late" --quiet
-disks+=("$work/late")
 wait "$gen_pid"
 spate stop grows >/dev/null
 wait_for 30 sh -c "'$SPATE' --socket '$inbox_socket' info grows --json | jq -e '.state == \"complete\"' >/dev/null"
 same_there grows
 same_bytes grows
-[ -s "$work/late/grows/grows.index" ] || fail "the disk that joined has nothing"
-wait_for 60 sh -c "'$SPATE' --socket '$socket' sends --all --json | jq -e 'select(.id == $slow and .state == \"done\")' >/dev/null"
-same "what the slow one sent" \
-	"$(spate sends --all --json |
-		jq -c "select(.id == $slow) | [.state, .packets, .dropped]")" \
-	"[\"done\",$(info grows .packets),0]"
 
 # Who does not know the secret is told so, and nothing else.
 settings=("${settings[@]/secret\"/other\"}")

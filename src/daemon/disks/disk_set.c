@@ -45,8 +45,30 @@
  * disks leave some for disks that come later. */
 enum { DISK_SET_SHARES = 16 };
 
-/* Starts the writer of disk `i`, or of a new disk if i is set->n.  For
- * disk_set.c and disk_set.c.  Returns 0 or -errno. */
+/* True if the disk takes part and does not hang. */
+static bool
+is_usable(const struct disk_set *set, unsigned i)
+{
+	struct writer_facts f;
+
+	if (!disk_set_writer(set, i))
+		return false;
+	writer_facts(disk_set_writer(set, i), &f);
+	return f.state != WRITER_HUNG;
+}
+
+/* Tells threads that read whether disk `i` answers.  Its path is in their list
+ * already, so this cannot fail. */
+static void
+tell_readers(const struct disk_set *f, unsigned i)
+{
+	const struct disk *disk = &f->disk[i].disk;
+
+	disk_list_set(f->list, disk->path, disk->mount, is_usable(f, i));
+}
+
+/* Starts the writer of disk `i`, or of a new disk if i is set->n.  Returns 0 or
+ * -errno. */
 static int
 disk_set_enlist(struct disk_set *f, unsigned i, const struct disk *disk)
 {
@@ -76,6 +98,8 @@ disk_set_enlist(struct disk_set *f, unsigned i, const struct disk *disk)
 	err = disk_list_set(f->list, path, disk->mount, true);
 	if (!err)
 		err = writer_start(&d->writer, &args);
+	if (err)
+		tell_readers(f, i);
 	if (!err && i == f->n)
 		f->n++;
 	else if (err && i == f->n)
@@ -349,18 +373,6 @@ disk_set_abandon(struct disk_set *f, struct output *o)
 	}
 }
 
-/* True if the disk takes part and does not hang. */
-static bool
-is_usable(const struct disk_set *set, unsigned i)
-{
-	struct writer_facts f;
-
-	if (!disk_set_writer(set, i))
-		return false;
-	writer_facts(disk_set_writer(set, i), &f);
-	return f.state != WRITER_HUNG;
-}
-
 int
 disk_set_copy(const struct disk_set *set, struct disks *disks, unsigned *number)
 {
@@ -419,8 +431,7 @@ sample(struct disk_set *f, int64_t now)
 	for (unsigned i = 0; i < f->n; i++) {
 		if (f->disk[i].writer)
 			disk_sample(f, &f->disk[i]);
-		disk_list_set(f->list, f->disk[i].disk.path,
-			      f->disk[i].disk.mount, is_usable(f, i));
+		tell_readers(f, i);
 	}
 	f->samples++;
 }
@@ -639,6 +650,7 @@ disk_set_drop(struct disk_set *f, const char *named, bool recording,
 	if (!f->disk[i].leaving)
 		writer_drop(f->disk[i].writer);
 	f->disk[i].leaving = true;
+	tell_readers(f, (unsigned)i);
 	return i;
 }
 
