@@ -3,10 +3,11 @@
 #
 # What is chosen, with real disks:
 #
-#   mnt/a, b, c   ext4 of 16, 32 and 64 MiB     end full together; nothing is
-#                                               lost before the last is full
+#   mnt/a, b, c   ext4 of 16, 32 and 64 MiB,    end full together; nothing is
+#                 c 9/10 full, a and b fresh    lost before the last is full
 #   disk0, 1, 2   folders                       take turns
 #   disk1         then writes 5 MB/s            sits on the bench
+#   disk3 to 6    write 4, 8, 16, 32 MB/s       take as much as they can
 #
 . "${BASH_SOURCE%/*}/break.sh"
 # shellcheck source=tests/flow/functions_disks.sh
@@ -19,6 +20,7 @@ test_plugins
 disk_mount a 16M ext4
 disk_mount b 32M ext4
 disk_mount c 64M ext4
+fallocate -l $(($(df -B 1 --output=avail "$mnt/c" | tail -n 1) * 9 / 10)) "$mnt/c/old"
 disks=("$mnt/a" "$mnt/b" "$mnt/c")
 settings=('memory = "64M";' 'reserve = "2M";')
 conf_write "$(raw_stream)"
@@ -126,4 +128,40 @@ grep -q "${disks[1]}: slow: .* took 1" "$log"
 within "blocks that it got, of 16" 1 \
 	"$(info slow ".disks[] | select(.path == \"${disks[1]}\") | .chunks")" \
 	$((2 + tries))
+spated_stop
+
+# ---- four speeds -----------------------------------------------------------
+
+# All together they take 60 MB/s; the memory is good for less than a second of
+# the rate, so nothing is left to the slow ones.
+disks_make 4
+disks=("${disks[@]: -4}")
+i=3
+rates=
+for rate in 4 8 16 32; do
+	rates+="disk$((i++))/=${rate}000000 "
+done
+settings=('memory = "40M";' 'reserve = "1M";' 'writer = "slow";'
+	"slow_rates = \"$rates\";")
+conf_write "$(raw_stream 'block = "512K"; blocks = 60;')"
+spated_start
+four_work()
+{
+	[ "$(spate disks --json | jq -s 'map(select(.writer)) | length')" -eq 4 ]
+}
+wait_for 10 four_work
+begin speeds
+"$SPATE" gen --to "udp://127.0.0.1:$port" --format raw --payload 1024 \
+	--prefix 8 --sequence le64@0 --rate 320Mbps --for 8s --json >"$work/speeds"
+sent=$(jq .sent "$work/speeds")
+end speeds
+spate info speeds >&2
+same "packets" "$(info speeds .packets)" "$sent"
+same "drops" "$(info speeds '[.drops[], .overruns] | add')" 0
+before=0
+for i in 3 4 5 6; do
+	n=$(info speeds ".disks[] | select(.path == \"$work/disk$i\") | .chunks")
+	[ "$n" -gt "$before" ] || fail "disk$i got $n chunks, the slower one $before"
+	before=$n
+done
 spated_stop

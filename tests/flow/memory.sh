@@ -3,6 +3,7 @@
 #
 #   a, b --> spated   `memory` is what all blocks have together; what does not
 #                     fit is refused with the numbers; nothing else grows;
+#                     what is lent comes back to who has a right to it;
 #                     spated is ready before it, and is refused more than its
 #                     control group may have
 #
@@ -100,6 +101,51 @@ spate record joined --stream s --quiet
 grep -q "s: is recorded with 10 blocks, enough for 2 disks, but there are 3" "$log" ||
 	fail "nothing is said of the disks that joined"
 spate stop joined --quiet >/dev/null
+spated_stop
+
+# What nobody else needs is lent to a recording whose disk is slow.  Who begins
+# meanwhile, and has a right to it, gets it as the disk takes blocks; until then
+# all that comes is counted.
+test_plugins
+disks=("${disks[0]}")
+log=$work/log.lent
+settings=('memory = "64M";' 'reserve = "1M";' 'writer = "slow";'
+	'slow_rate = "8M";')
+conf_write "$(stream slow "$port" 'block = "256K"; blocks = 12;'
+	stream late "$((port + 1))" 'block = "1M"; blocks = 50;')"
+spated_start
+# late FIRST PACKETS
+late()
+{
+	"$SPATE" gen --to "udp://127.0.0.1:$((port + 1))" --format raw \
+		--payload 1024 --sequence le64@0 --rate 400Mbps --first "$1" \
+		--packets "$2" --quiet >/dev/null
+	wait_for 30 came late $(($1 + $2))
+}
+lent_is_back()
+{
+	[ "$(spate status --json | jq .memory.lent)" -lt $((8 << 20)) ]
+}
+spate record slow --stream slow --quiet
+gen --format raw --payload 1024 --sequence le64@0 --rate 400Mbps --packets 54000
+wait_for 30 came slow 54000
+[ "$(spate status --json | jq .memory.lent)" -gt $((30 << 20)) ] ||
+	fail "it was lent $(spate status --json | jq .memory)"
+spate record late --stream late --quiet
+late 0 40000
+lost=$(info late '.drops.no_buffer // 0')
+[ "$lost" -gt 0 ] || fail "it had all its blocks although another had them"
+same "all of late" "$(info late '.packets + .drops.no_buffer')" 40000
+wait_for 60 lent_is_back
+late 40000 20000
+for name in slow late; do
+	spate stop "$name" --quiet
+	same "overruns of $name" "$(info "$name" .overruns)" 0
+done
+same "packets of slow" "$(info slow .packets)" 54000
+same "packets of late" "$(info late .packets)" $((60000 - lost))
+same "lost of late" "$(info late .packets_lost)" "$lost"
+same "drops of late" "$(info late '[.drops[]] | add')" "$lost"
 spated_stop
 
 # It is ready before its memory is.  A recording that has a right to more than

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash source=tests/flow/functions.sh
 #
-# Priority, CPUs and memory node of the receivers: what the system refuses is
-# one line of the log, and nothing worse; what it grants is there.
+# Priority, CPUs, memory node and socket buffer of the receivers: what the system
+# refuses is one line of the log, and nothing worse; what it grants is there.
+# What is lost because a socket buffer is small is said.
 . "${BASH_SOURCE%/*}/functions.sh"
 
 # receivers: the ids of the receiver threads
@@ -56,8 +57,44 @@ take --format vdif --packets 3000 --loss 0.01 --dump "$work/ideal"
 take_is_true 3000 8032
 spated_stop
 
+# An ordinary user gets no more of a socket buffer than rmem_max.
+if [ "$(id -u)" -eq 0 ]; then
+	cat >"$work/weak" <<-END
+		#!/bin/sh
+		exec setpriv --bounding-set=-net_admin $real "\$@"
+	END
+fi
+log=$work/log.buffer
+most=$(cat /proc/sys/net/core/rmem_max)
+if [ "$most" -gt $((200 << 20)) ]; then
+	echo "rmem_max is large here: nothing is refused" >&2
+else
+	conf_write "$(stream_text 'format = "raw"; payload = 8000; prefix = 8;
+		sequence = "le64@0"; rate = "8Gbps";')"
+	spated_start
+	spate record small --stream s --quiet
+	same "lines about the socket buffer" "$(lines_of 'the socket buffer is')" 1
+	grep -q "instead of 268435456, which is [0-9]* ms of its rate.*rmem_max=268435456" \
+		"$log" || fail "$(cat "$log")"
+	kill -STOP "$spated_pid"
+	gen --format raw --payload 8000 --sequence le64@0 --rate 8Gbps \
+		--packets $((2 * most / 8000 + 12000))
+	kill -CONT "$spated_pid"
+	# The last packet tells what is missing before it.
+	gen --format raw --payload 8000 --sequence le64@0 --packets 1 \
+		--first $((2 * most / 8000 + 12000))
+	wait_for 30 eval '[ "$(info small .packets_lost)" -gt 0 ]'
+	spate stop small --quiet
+	same "all of small" "$(info small '.packets + .packets_lost')" \
+		$((2 * most / 8000 + 12001))
+	[ "$(info small .overruns)" -gt 0 ] || fail "no overrun is said"
+	refused "were lost" spate check small
+	spated_stop
+fi
+
 # With them, where this user has them.
 SPATED=$real
+log=$work/log.strong
 settings[5]='memory_node = "auto";'
 conf_write "$(stream_text 'format = "vdif"; prefix = 8; fill = "zero";')"
 "$SPATED" -n -c "$conf" >"$work/out"

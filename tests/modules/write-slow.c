@@ -6,6 +6,7 @@
  *   slow_disk    only files whose path has this in it; none: all
  *   slow_delay   each request takes that long
  *   slow_rate    bytes per second that the disk takes; none: all it can
+ *   slow_rates   the same for several: "a/=4000000 b/=8000000"
  *   slow_hang    while a file of this name is there, no request ends
  *   slow_fail    while a file of this name is there, requests fail
  *   slow_errno   with this error
@@ -28,7 +29,7 @@
 enum { QUEUE = 64, LOOK_NS = 5000000 };
 
 struct slow_options {
-	const char *disk, *hang, *fail, *error;
+	const char *disk, *rates, *hang, *fail, *error;
 	int64_t delay;
 	uint64_t rate;
 	uint32_t queue;
@@ -47,6 +48,10 @@ static const struct option_key options[] = {
 	  .type = OPTION_BYTES,
 	  .offset = offsetof(struct slow_options, rate),
 	  .help = "bytes per second" },
+	{ .name = "slow_rates",
+	  .type = OPTION_TEXT,
+	  .offset = offsetof(struct slow_options, rates),
+	  .help = "PART=BYTES ..., bytes per second of paths with PART" },
 	{ .name = "slow_hang",
 	  .type = OPTION_TEXT,
 	  .offset = offsetof(struct slow_options, hang),
@@ -103,18 +108,45 @@ is_there(const char *file)
 	return file && access(file, F_OK) == 0;
 }
 
+static void
+path_of(int fd, char path[static PATH_MAX])
+{
+	char link[32];
+	ssize_t n;
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	n = readlink(link, path, PATH_MAX - 1);
+	path[n < 0 ? 0 : n] = '\0';
+}
+
 static bool
 is_meant(const struct slow_options *o, int fd)
 {
-	char link[32], path[PATH_MAX];
-	ssize_t n;
+	char path[PATH_MAX];
 
 	if (!o->disk)
 		return true;
-	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-	n = readlink(link, path, sizeof path - 1);
-	path[n < 0 ? 0 : n] = '\0';
+	path_of(fd, path);
 	return strstr(path, o->disk);
+}
+
+static double
+rate_of(const struct slow_options *o, int fd)
+{
+	char path[PATH_MAX], part[PATH_MAX];
+	const char *p = o->rates;
+	double rate = (double)o->rate, its;
+	int n;
+
+	if (!p)
+		return rate;
+	path_of(fd, path);
+	while (sscanf(p, " %4095[^= ]=%lf%n", part, &its, &n) == 2) {
+		if (strstr(path, part))
+			rate = its;
+		p += n;
+	}
+	return rate;
 }
 
 static int
@@ -130,15 +162,15 @@ error_of(const struct slow_options *o)
 static int64_t
 due(struct write_state *s, const struct write_request *r)
 {
+	double rate = rate_of(s->o, r->fd);
 	int64_t at = now();
 
 	if (!is_meant(s->o, r->fd))
 		return at;
 	if (s->free < at)
 		s->free = at;
-	if (s->o->rate)
-		s->free +=
-		    (int64_t)((double)r->bytes / (double)s->o->rate * 1e9);
+	if (rate > 0)
+		s->free += (int64_t)((double)r->bytes / rate * 1e9);
 	return s->free + s->o->delay;
 }
 
