@@ -6,7 +6,7 @@
 # By sockets, by shared memory, and by whatever libucx finds: b is a, also when
 # the other one stops for a while; who does not know the secret sends nothing;
 # and when the other one is killed, or is not there, what is recorded at the
-# same time is whole.
+# same time is whole.  libucx starts before all memory is ready.
 . "${BASH_SOURCE%/*}/functions.sh"
 # shellcheck source=tests/flow/functions_send.sh
 . "${BASH_SOURCE%/*}/functions_send.sh"
@@ -144,3 +144,15 @@ UCX_TLS=tcp try tcp
 UCX_TLS=posix,sysv,cma try memory
 try found
 ! grep -i assert "$log" "$work/far.log" || fail "libucx has broken"
+
+# It starts libucx while its memory is touched, and does not wait for that.
+[ "$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)" -gt $((10 << 20)) ] ||
+	skip "8 GiB of memory are not free; the rest passed"
+sed -i '1i memory = "8G";' "$work/far.conf"
+far_start
+far record early --stream u >/dev/null
+far status --json >"$work/memory"
+[ "$(jq .memory.ready "$work/memory")" -lt $((8 << 30)) ] ||
+	fail "it waited until all memory was touched"
+far stop early >/dev/null
+far_stop

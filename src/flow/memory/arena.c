@@ -220,7 +220,12 @@ arena_fits(uint64_t bytes, struct fault *fault)
 
 /* Touches every page: by madvise(), or where the kernel does not know it (before
  * Linux 5.14) by a write to each page.  One call keeps other threads from
- * mapping memory while it lasts, so it is for one huge page. */
+ * mapping memory while it lasts, so it is for one huge page.
+ *
+ * It is the system call, not the function of libc: libucx replaces that by one
+ * that shares a lock, which libucx needs alone when it starts.  Threads that
+ * touch memory would keep the event loop, which starts libucx, waiting until
+ * all memory is touched. */
 static int
 touch(uint8_t *at, uint64_t bytes)
 {
@@ -229,7 +234,7 @@ touch(uint8_t *at, uint64_t bytes)
 	for (uint64_t i = 0; i < bytes && !err; i += HUGE_PAGE) {
 		uint64_t n = bytes - i < HUGE_PAGE ? bytes - i : HUGE_PAGE;
 
-		if (madvise(at + i, n, MADV_POPULATE_WRITE) == 0)
+		if (syscall(SYS_madvise, at + i, n, MADV_POPULATE_WRITE) == 0)
 			continue;
 		err = errno == EINVAL ? 0 : -errno;
 		for (uint64_t k = 0; k < n && !err; k += PAGE)
