@@ -21,6 +21,7 @@ FLOW_SHORT = \
 	%D%/ports.sh \
 	%D%/split.sh \
 	%D%/losses.sh \
+	%D%/health.sh \
 	%D%/memory.sh \
 	%D%/verify.sh \
 	%D%/probe.sh \

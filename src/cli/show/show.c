@@ -674,6 +674,23 @@ running_row(struct table *t, const json_t *info)
 		   total - field_number(blocks, "free"), total);
 }
 
+/* Prints a line for each link of a running recording that does not hold. */
+static void
+links_lines(const json_t *info, unsigned indent)
+{
+	const json_t *link;
+	char since[UNITS_TEXT];
+	size_t i;
+
+	json_array_foreach(json_object_get(info, "links"), i, link) {
+		if (*field_text(link, "why"))
+			printf(
+			    "%*s%s: %s, since %s\n", (int)indent, "",
+			    field_text(info, "name"), field_text(link, "why"),
+			    units_show_time(since, field_time(link, "since")));
+	}
+}
+
 void
 show_running(const json_t *infos, unsigned indent)
 {
@@ -700,6 +717,7 @@ show_running(const json_t *infos, unsigned indent)
 			printf("%*s%s: %s\n", (int)indent, "",
 			       field_text(info, "name"),
 			       field_text(info, "why"));
+		links_lines(info, indent);
 		subs_silent_line(info, indent);
 		losses_lines(info, indent);
 	}

@@ -607,6 +607,26 @@ info_take(struct session *s, struct info *info)
 	report_from(s, info);
 }
 
+static json_t *
+links_json(const struct session *s, int64_t now)
+{
+	json_t *links = json_array();
+
+	for (unsigned i = 0; i < HEALTH_LINKS; i++) {
+		const struct health_part *p = &s->health.link[i];
+		struct info_link link = {
+			.link = health_name(i),
+			.well = !p->broken,
+			.since = p->since ? clock_now() + p->since - now : 0,
+			.why = p->broken ? health_why(i) : NULL,
+		};
+
+		json_array_append_new(links,
+				      keys_json(info_link_keys, &link, INFO));
+	}
+	return links;
+}
+
 static void
 live_take(struct session *s, struct info *info)
 {
@@ -624,6 +644,9 @@ live_take(struct session *s, struct info *info)
 	info->blocks = json_pack("{s:i, s:i}", "total",
 				 (int)block_pool_blocks(s->input->pool), "free",
 				 (int)block_pool_free_blocks(s->input->pool));
+	info->durable = atomic_load(&s->output->durable_bytes);
+	info->well = health_is_well(&s->health);
+	info->links = links_json(s, now);
 }
 
 json_t *

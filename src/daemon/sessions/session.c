@@ -426,6 +426,7 @@ times_set(struct session *s, int64_t now)
 	s->start_ns = clock_now();
 	s->started = s->sampled = now;
 	s->state = SESSION_BEGINNING;
+	health_begin(&s->health, now, s->host->durable);
 	if (when->data || when->start > now)
 		s->state = SESSION_ARMED;
 	if (when->data) {
@@ -910,6 +911,42 @@ session_subs_sample(struct session *s, int64_t now)
 	}
 }
 
+/* Looks at the links of a recording, and logs which broke or became whole.
+ * disks_look() has logged already that no disk takes blocks. */
+static void
+health_tell(struct session *s, const struct counts *c, int64_t now)
+{
+	struct output *o = s->output;
+	const struct health_counts counts = {
+		.datagrams = c->datagrams,
+		.placed = c->placed,
+		.written = atomic_load(&o->chunks),
+		.lost = atomic_load(&o->lost_packets),
+		.waiting = atomic_load(&o->in_flight),
+		.bytes = atomic_load(&o->bytes),
+		.durable = atomic_load(&o->durable_bytes),
+	};
+	unsigned changed;
+
+	if (s->state != SESSION_RECORDING) {
+		health_begin(&s->health, now, s->host->durable);
+		return;
+	}
+	changed = health_look(&s->health, &counts, now);
+	for (unsigned i = 0; i < HEALTH_LINKS; i++) {
+		const struct health_part *p = &s->health.link[i];
+
+		if (!(changed & 1u << i) || (s->diskless && i == HEALTH_WRITE))
+			continue;
+		if (p->broken)
+			log_line(LEVEL_WARN, s->name, "%s, for %.1f s",
+				 health_why(i), (double)(now - p->since) / 1e9);
+		else
+			log_line(LEVEL_INFO, s->name, "is well again: %s",
+				 health_well(i));
+	}
+}
+
 static void
 rate_sample(struct session *s, int64_t now)
 {
@@ -925,6 +962,7 @@ rate_sample(struct session *s, int64_t now)
 	s->sampled = now;
 	s->sampled_bytes = c.bytes;
 	no_buffer_tell(s, &c, now);
+	health_tell(s, &c, now);
 	session_subs_sample(s, now);
 }
 

@@ -173,8 +173,8 @@ taps_poke(struct output *o)
 		tap_poke(t);
 }
 
-void
-output_settle(struct output *o, const struct index_record *r, size_t n)
+static void
+numbers_settle(struct output *o, const struct index_record *r, size_t n)
 {
 	pthread_mutex_lock(&o->tapping);
 	for (size_t i = 0; i < n; i++)
@@ -497,6 +497,7 @@ totals_resume(struct output *o, const struct output_args *a)
 	o->controls = (unsigned)f->controls;
 	atomic_store(&o->packets, f->packets);
 	atomic_store(&o->bytes, r->bytes);
+	atomic_store(&o->durable_bytes, r->bytes);
 	atomic_store(&o->chunks, f->chunks);
 	atomic_store(&o->records, r->records);
 	for (unsigned i = 0; i < f->runs; i++) {
@@ -529,6 +530,7 @@ found(struct output *o, const struct index_record *r)
 		add(&o->absent, (uint64_t)-1);
 	if (o->subs > 1 || !absent || o->shape->store == HEAP_ROW) {
 		add(&o->bytes, r->bytes);
+		add(&o->durable_bytes, r->bytes);
 		add(&sub->bytes, r->bytes);
 	}
 	/* The run's totals lack this record.  Passing its packets as negative
@@ -906,7 +908,15 @@ void
 output_risk(struct output *o, const struct index_record *r)
 {
 	record_count(o, r, -1, true);
-	output_settle(o, r, 1);
+	numbers_settle(o, r, 1);
+}
+
+void
+output_settle(struct output *o, const struct index_record *r, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		add(&o->durable_bytes, record_bytes(o, &r[i]));
+	numbers_settle(o, r, n);
 }
 
 void

@@ -161,6 +161,9 @@ struct output {
 	 * folder. */
 	atomic_bool ended;
 	_Atomic uint64_t packets, bytes, lost_packets, chunks;
+	/* Part of bytes: of records in an index, with those of earlier
+	 * processes. */
+	_Atomic uint64_t durable_bytes;
 	/* Part of lost_packets: they may be on disk, but that disk did not
 	 * confirm it. */
 	_Atomic uint64_t risk_packets;
@@ -289,8 +292,8 @@ struct output_counts {
 
 void output_counts(struct output *o, struct output_counts *c);
 
-/* Marks the numbers of these records as durable and wakes the taps.  Any
- * writer. */
+/* Marks the numbers of these records as durable, counts their bytes, and wakes
+ * the taps.  Any writer. */
 void output_settle(struct output *o, const struct index_record *r, size_t n);
 
 /* Opens a tap (tap.h) for the blocks of an output, which all come from `pool`,

@@ -96,7 +96,20 @@ enum {
 	  "program that ordered it: \"vsi ADDRESS [RUNTIME]\" where "          \
 	  "spate-vsi took the command")                                        \
 	X(BOOL, learning, INFO_LIVE, "the stream is still being looked at")    \
-	X(JSON, blocks, INFO_LIVE, "of memory: `total`, `free`")
+	X(JSON, blocks, INFO_LIVE, "of memory: `total`, `free`")               \
+	X(BYTES, durable, INFO_LIVE,                                           \
+	  "of `bytes`, those that a failure of the power would leave")         \
+	X(BOOL, well, INFO_LIVE, "all of `links` hold")                        \
+	X(JSON, links, INFO_LIVE,                                              \
+	  "list, from the wire to the disk: INFO_LINK_KEYS")
+
+#define INFO_LINK_KEYS(X)                                                      \
+	X(TEXT, link, INFO,                                                    \
+	  "arrive (packets come), place (they are stored), write (disks take " \
+	  "blocks) or durable (these are in indexes)")                         \
+	X(BOOL, well, INFO, "it holds")                                        \
+	X(TIME, since, INFO, "when it last did")                               \
+	X(TEXT, why, INFO, "what does not happen")
 
 #define INFO_SUB_KEYS(X)                                                       \
 	X(COUNT, sub, INFO, "number")                                          \
@@ -144,7 +157,11 @@ struct info_disk {
 	INFO_DISK_KEYS(KEY_MEMBER)
 };
 
+struct info_link {
+	INFO_LINK_KEYS(KEY_MEMBER)
+};
+
 extern const struct key info_keys[], info_sub_keys[], info_run_keys[],
-    info_disk_keys[];
+    info_disk_keys[], info_link_keys[];
 
 #endif
