@@ -5,7 +5,9 @@
  */
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/show/field.h"
 #include "cli/show/losses.h"
@@ -72,6 +74,37 @@ udp_say(struct loss *p, const json_t *udp)
 }
 
 static void
+cause_say(struct loss *p, const json_t *cause)
+{
+	static const char *const met[][2] = {
+		{ "throttled", "its control group had no CPU time left" },
+		{ "stolen", "the host had given its CPUs to others" },
+		{ "paged", "the receiver waited for memory from a disk" },
+		{ "waited", "the receiver waited for a CPU" },
+		{ "busy", "the receiver had no rest" },
+	};
+	const char *name = field_text(cause, "cause");
+	const char *process = field_text(cause, "process");
+	const char *why = "nothing held up the receiver";
+	double ms = field_real(cause, "lost_ms");
+	int at;
+
+	for (size_t i = 0; i < sizeof met / sizeof *met; i++) {
+		if (!strcmp(name, met[i][0]))
+			why = met[i][1];
+	}
+	snprintf(p->where, sizeof p->where, "overruns");
+	at = snprintf(p->what, sizeof p->what, "%" PRIu64 " when %s",
+		      field_number(cause, "overruns"), why);
+	if (!isnan(ms))
+		at += snprintf(p->what + at, sizeof p->what - (size_t)at,
+			       ", for up to %.0f ms of 2 s", ms);
+	if (*process)
+		snprintf(p->what + at, sizeof p->what - (size_t)at,
+			 "; %s had it", process);
+}
+
+static void
 losses_tell(const json_t *info, void (*tell)(void *to, const struct loss *p),
 	    void *to)
 {
@@ -88,6 +121,10 @@ losses_tell(const json_t *info, void (*tell)(void *to, const struct loss *p),
 	json_array_foreach(json_object_get(info, "sources"), i, one) {
 		if (socket_say(&p, one))
 			tell(to, &p);
+	}
+	json_array_foreach(json_object_get(info, "overrun_causes"), i, one) {
+		cause_say(&p, one);
+		tell(to, &p);
 	}
 }
 

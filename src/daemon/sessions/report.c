@@ -380,6 +380,7 @@ report_from(struct session *s, struct info *info)
 
 	info->sources = sources_json(s->input);
 	info->kernel = kernel_report(s);
+	info->overrun_causes = overrun_watch_json(&s->overruns);
 	list = origins_find(s->input);
 	if (!list)
 		return;

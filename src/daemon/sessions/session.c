@@ -24,6 +24,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -641,6 +642,19 @@ session_start(struct session *s)
 	recording_input_release(s->input, s->part);
 }
 
+/* Watches the receiver threads of a recording. */
+static void
+overruns_begin(struct session *s)
+{
+	struct stream_input *in = s->in;
+	pid_t *thread = calloc(in->shares, sizeof *thread);
+
+	for (unsigned k = 0; thread && k < in->shares; k++)
+		thread[k] = receiver_thread(in->share[k].member->receiver);
+	overrun_watch_open(&s->overruns, thread, thread ? in->shares : 0);
+	free(thread);
+}
+
 void
 session_begin(struct session *list)
 {
@@ -651,6 +665,8 @@ session_begin(struct session *list)
 			folders_begin(s);
 	}
 	recording_input_begin(input, list->host->receivers);
+	for (struct session *s = list; s && s->input == input; s = s->next)
+		overruns_begin(s);
 }
 
 void
@@ -675,6 +691,7 @@ session_free(struct session *s)
 	free(s->send);
 	free(s->sub);
 	kernel_clear(&s->kernel);
+	overrun_watch_close(&s->overruns);
 	json_decref(s->kernel_lost);
 	json_decref(s->head);
 	recording_input_put(s->input);
@@ -864,21 +881,54 @@ writing_look(struct session *s, int64_t now)
 	folders_sync(s);
 }
 
+/* Writes why no block is free.  Returns `text`. */
+static const char *
+no_buffer_why(const struct session *s, char *text, size_t bytes)
+{
+	const struct disk_set *set = s->host->disks;
+	const char *slow = NULL;
+
+	for (unsigned i = 0; i < set->n; i++) {
+		struct writer *w = disk_set_writer(set, i);
+		struct writer_facts f;
+
+		if (!w)
+			continue;
+		writer_facts(w, &f);
+		if (f.state == WRITER_HUNG) {
+			snprintf(text, bytes, "%s has not answered for %.1f s",
+				 disk_set_path(set, i),
+				 (double)f.hung_ns / 1e9);
+			return text;
+		}
+		if (f.benched)
+			slow = disk_set_path(set, i);
+	}
+	if (!block_pool_filled(s->input->pool))
+		snprintf(text, bytes, "another recording has its memory yet");
+	else if (slow)
+		snprintf(text, bytes, "%s is slow", slow);
+	else
+		snprintf(text, bytes, "disks take less than comes");
+	return text;
+}
+
 /* Logs dropped packets at once, so that a disk can be mended or the next scan
  * saved; at most once a second.  The line at the end has the rest. */
 static void
 no_buffer_tell(struct session *s, const struct counts *c, int64_t now)
 {
 	uint64_t n = c->drop[DROP_NO_BUFFER];
+	char why[PATH_MAX + 64];
 
 	if (n == s->no_buffer || now - s->no_buffer_at < NS_SECOND)
 		return;
 	log_line(LEVEL_WARN, s->name,
 		 "%" PRIu64 " packets were dropped (no_buffer), %" PRIu64
-		 " in all: %u of its %u blocks are free; disks are too slow, "
-		 "or do not answer, or another recording has the memory",
+		 " in all: %u of its %u blocks are free; %s",
 		 n - s->no_buffer, n, block_pool_free_blocks(s->input->pool),
-		 block_pool_blocks(s->input->pool));
+		 block_pool_blocks(s->input->pool),
+		 no_buffer_why(s, why, sizeof why));
 	s->no_buffer = n;
 	s->no_buffer_at = now;
 }
@@ -909,6 +959,40 @@ session_subs_sample(struct session *s, int64_t now)
 			sub->last = now;
 		sub->datagrams = c.datagrams;
 	}
+}
+
+/* Logs new overruns with their cause, once for all parts of a stream. */
+static void
+overruns_tell(struct session *s, int64_t now)
+{
+	static const char *const met[OVERRUN_CAUSES] = {
+		[OVERRUN_THROTTLED] =
+		    "the control group of spated had no CPU time left for "
+		    "%.0f ms; raise CPUQuota= of the service",
+		[OVERRUN_STOLEN] = "the host of this virtual machine gave its "
+				   "CPUs to others for %.0f ms",
+		[OVERRUN_PAGED] = "its receiver waited for memory that was "
+				  "read from a disk",
+		[OVERRUN_WAITED] = "its receiver waited %.0f ms for a CPU",
+		[OVERRUN_BUSY] = "its receiver had no rest: too much comes for "
+				 "one thread, or for this CPU",
+		[OVERRUN_UNKNOWN] = "its receiver had time: a burst was longer "
+				    "than the buffer",
+	};
+	enum overrun_cause cause;
+	int64_t lost_ns;
+	uint64_t n =
+	    overrun_watch_look(&s->overruns, recording_input_overruns(s->input),
+			       now, &cause, &lost_ns);
+	char why[200];
+
+	if (!n || s->part)
+		return;
+	snprintf(why, sizeof why, met[cause], (double)lost_ns / 1e6);
+	log_line(LEVEL_WARN, s->name,
+		 "%" PRIu64 " overruns of a socket's buffer; in the last two "
+		 "seconds %s",
+		 n, why);
 }
 
 /* Looks at the links of a recording, and logs which broke or became whole.
@@ -962,6 +1046,7 @@ rate_sample(struct session *s, int64_t now)
 	s->sampled = now;
 	s->sampled_bytes = c.bytes;
 	no_buffer_tell(s, &c, now);
+	overruns_tell(s, now);
 	health_tell(s, &c, now);
 	session_subs_sample(s, now);
 }

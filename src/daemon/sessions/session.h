@@ -12,6 +12,7 @@
 #include "daemon/disks/disk_set.h"
 #include "daemon/sessions/health.h"
 #include "daemon/sessions/kernel.h"
+#include "daemon/sessions/overrun_cause.h"
 #include "daemon/sessions/recording_input.h"
 #include "flow/output/output.h"
 #include "flow/write/writer.h"
@@ -131,6 +132,7 @@ struct session {
 	/* what a resumed recording had already; see report_began */
 	struct session_totals before;
 	struct kernel kernel; /* the kernel's counters at the start */
+	struct overrun_watch overruns;
 	/* growth of the kernel's counters; NULL until it has ended */
 	json_t *kernel_lost;
 

@@ -83,6 +83,7 @@ struct receiver {
 	struct epoll_event event[RECEIVER_EVENTS];
 
 	struct heartbeat beat; /* set by the thread, read by the event loop */
+	atomic_int tid;	       /* the same */
 
 	pthread_mutex_t lock; /* guards the fields below */
 	struct receiver_order *orders, **orders_end;
@@ -400,6 +401,7 @@ receiver_run(void *arg)
 	bool on = true;
 
 	pthread_setname_np(pthread_self(), "spate-receive");
+	atomic_store_explicit(&r->tid, gettid(), memory_order_relaxed);
 	prctl(PR_SET_TIMERSLACK, SLACK);
 	tick(r, now);
 	r->next_close = INT64_MAX;
@@ -454,6 +456,12 @@ int64_t
 receiver_beat(const struct receiver *r)
 {
 	return atomic_load_explicit(&r->beat.at, memory_order_relaxed);
+}
+
+pid_t
+receiver_thread(const struct receiver *r)
+{
+	return atomic_load_explicit(&r->tid, memory_order_relaxed);
 }
 
 /* Logs a refusal of the system, once for all receivers; *said is its own.

@@ -3,6 +3,7 @@
 #define SPATE_FLOW_RECEIVE_RECEIVER_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "flow/receive/intake.h"
 
@@ -39,6 +40,10 @@ int receiver_subscribe(struct receiver *r, struct subscriber *f);
 
 /* Tells the thread that time windows were ordered, see subscriber_order. */
 void receiver_look(struct receiver *r);
+
+/* The number of its thread in the kernel (tid); 0: it has not begun.  Any
+ * thread. */
+pid_t receiver_thread(const struct receiver *r);
 
 /* Returns when its last pass began, steady ns: at most a tenth of a second ago,
  * also when idle, unless the thread hangs.  Any thread. */

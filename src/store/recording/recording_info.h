@@ -81,6 +81,9 @@ enum {
 	X(JSON, kernel, INFO | INFO_END | INFO_COUNTED,                        \
 	  "losses of the machine outside of the sockets: `interfaces[]`, "     \
 	  "`udp` (`in_errors`, `rcvbuf_errors`)")                              \
+	X(JSON, overrun_causes, INFO | INFO_END | INFO_COUNTED,                \
+	  "list of what held up the receivers when `overruns` grew: "          \
+	  "INFO_CAUSE_KEYS")                                                   \
 	X(JSON, subs, INFO | INFO_END, "list of substreams: INFO_SUB_KEYS")    \
 	X(JSON, silent, INFO | INFO_END | INFO_COUNTED,                        \
 	  "list of ports that bring nothing")                                  \
@@ -102,6 +105,17 @@ enum {
 	X(BOOL, well, INFO_LIVE, "all of `links` hold")                        \
 	X(JSON, links, INFO_LIVE,                                              \
 	  "list, from the wire to the disk: INFO_LINK_KEYS")
+
+#define INFO_CAUSE_KEYS(X)                                                     \
+	X(TEXT, cause, INFO,                                                   \
+	  "throttled (the control group had no CPU time left), stolen (by "    \
+	  "the host of a virtual machine), paged (a receiver waited for "      \
+	  "memory from a disk), waited (for a CPU), busy (it ran all the "     \
+	  "time) or unknown")                                                  \
+	X(COUNT, overruns, INFO, "that had it")                                \
+	X(MS, lost_ms, INFO, "the most that it took in two seconds")           \
+	X(TEXT, process, INFO, "that had the CPU, with its number")            \
+	X(TIME, last, INFO, "when it was last seen")
 
 #define INFO_LINK_KEYS(X)                                                      \
 	X(TEXT, link, INFO,                                                    \
@@ -157,11 +171,15 @@ struct info_disk {
 	INFO_DISK_KEYS(KEY_MEMBER)
 };
 
+struct info_cause {
+	INFO_CAUSE_KEYS(KEY_MEMBER)
+};
+
 struct info_link {
 	INFO_LINK_KEYS(KEY_MEMBER)
 };
 
 extern const struct key info_keys[], info_sub_keys[], info_run_keys[],
-    info_disk_keys[], info_link_keys[];
+    info_disk_keys[], info_link_keys[], info_cause_keys[];
 
 #endif
