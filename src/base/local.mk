@@ -5,6 +5,7 @@ libbase_a_SOURCES = \
 	src/control/answer.c src/control/answer.h \
 	src/control/control.c src/control/control.h \
 	src/control/listener.c src/control/listener.h \
+	src/control/spated.c src/control/spated.h \
 	src/control/vsi_conf.c src/control/vsi_conf.h \
 	%D%/crc32c.c %D%/crc32c.h \
 	%D%/ease.c %D%/ease.h \

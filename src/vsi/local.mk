@@ -1,7 +1,6 @@
 # libvsi.a is everything but main(), for the unit tests.
 noinst_LIBRARIES += libvsi.a
 libvsi_a_SOURCES = \
-	%D%/spated.c %D%/spated.h \
 	%D%/vsi.c %D%/vsi.h \
 	%D%/vsi_copy.c \
 	%D%/vsi_file.c %D%/vsi_file.h \

@@ -20,7 +20,7 @@
 #include "base/log.h"
 #include "control/control.h"
 #include "control/vsi_conf.h"
-#include "vsi/spated.h"
+#include "control/spated.h"
 #include "vsi/vsi_runtimes.h"
 #include "vsi/vsi_server.h"
 
@@ -38,6 +38,8 @@ static const char help[] =
     "      --version     the version\n"
     "\n"
     "SIGTERM or SIGINT ends it; what is recorded goes on.  See spate-vsi(8).\n";
+
+enum { SPATED_WAIT = 5000 }; /* ms for each answer */
 
 /* The command line, and the parts of the configuration that are read here;
  * texts point into it. */
@@ -153,8 +155,9 @@ run(struct settings *s, struct fault *fault)
 	struct vsi_runtimes *runtimes = NULL;
 	struct vsi_server *server = NULL;
 	struct spated *spated = NULL;
+	const struct spated_wishes wishes = { s->socket, "vsi", SPATED_WAIT };
 	int signals = signals_open();
-	int err = signals < 0 ? -errno : spated_open(&spated, s->socket);
+	int err = signals < 0 ? -errno : spated_open(&spated, &wishes);
 
 	if (log_queue_start() < 0)
 		log_line(LEVEL_WARN, "vsi",

@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "control/vsi_conf.h"
-#include "vsi/spated.h"
+#include "control/spated.h"
 #include "vsi/vsi.h"
 
 /*

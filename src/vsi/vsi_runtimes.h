@@ -3,7 +3,7 @@
 #define SPATE_VSI_VSI_RUNTIMES_H
 
 #include "control/vsi_conf.h"
-#include "vsi/spated.h"
+#include "control/spated.h"
 #include "vsi/vsi_line.h"
 
 /*

@@ -1,29 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_VSI_SPATED_H
-#define SPATE_VSI_SPATED_H
+#ifndef SPATE_CONTROL_SPATED_H
+#define SPATE_CONTROL_SPATED_H
 
 #include <jansson.h>
 
 #include "base/fault.h"
 
 /*
- * The connection to spated's control socket.  spated answers each of our
- * questions from memory, so they are asked one at a time and waited for:
+ * The connection of a program that outlives spated to its control socket.
+ * spated answers each question from memory, so they are asked one at a time and
+ * waited for:
  *
  *   away --question--> connected --it ends, or does not answer--> away
  *
  * spated may end and come back; the next question connects again.  If it does
- * not answer within SPATED_WAIT_MS, questions of the next SPATED_REST_NS fail
- * at once, so that a spated that hangs does not hold up each command for long.
- * One thread.
+ * not answer within spated_wishes::wait_ms, questions of the next
+ * SPATED_REST_NS fail at once, so that a spated that hangs does not hold up each
+ * command for long.  One thread.
  */
 struct spated;
 
-enum { SPATED_WAIT_MS = 5000 };
 #define SPATED_REST_NS NS_SECOND
 
-/* Connects to nothing yet.  `socket` must outlive it.  0 or -ENOMEM. */
-int spated_open(struct spated **s, const char *socket);
+/* Texts must outlive the connection. */
+struct spated_wishes {
+	const char *socket;
+	const char *subject; /* of its log lines */
+	int wait_ms;	     /* for each answer */
+};
+
+/* Connects to nothing yet.  0 or -ENOMEM. */
+int spated_open(struct spated **s, const struct spated_wishes *wishes);
 void spated_close(struct spated *s); /* NULL is allowed */
 
 /*

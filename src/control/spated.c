@@ -4,7 +4,7 @@
  * that was sent may have been carried out, and two recordings would be worse
  * than an error.
  */
-#include "vsi/spated.h"
+#include "control/spated.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "control/control.h"
 
 struct spated {
-	const char *socket;
+	struct spated_wishes wishes;
 	struct control *control; /* NULL: not connected */
 	char began[64];		 /* pid and start of the last spated */
 	unsigned life;
@@ -27,13 +27,13 @@ struct spated {
 };
 
 int
-spated_open(struct spated **spated, const char *socket)
+spated_open(struct spated **spated, const struct spated_wishes *wishes)
 {
 	struct spated *s = calloc(1, sizeof *s);
 
 	if (!s)
 		return -ENOMEM;
-	s->socket = socket;
+	s->wishes = *wishes;
 	*spated = s;
 	return 0;
 }
@@ -60,7 +60,7 @@ away(struct spated *s, const struct fault *fault)
 {
 	fault_line(fault, s->away, sizeof s->away);
 	if (!s->said)
-		log_line(LEVEL_WARN, "vsi", "%s", s->away);
+		log_line(LEVEL_WARN, s->wishes.subject, "%s", s->away);
 	s->said = true;
 }
 
@@ -96,11 +96,11 @@ life_look(struct spated *s, struct fault *fault)
 	json_decref(status);
 	if (strcmp(began, s->began)) {
 		s->life++;
-		log_line(LEVEL_INFO, "vsi", "gives orders to spated at %s%s",
-			 s->socket,
+		log_line(LEVEL_INFO, s->wishes.subject,
+			 "connected to spated at %s%s", s->wishes.socket,
 			 s->began[0] ? ", which was started anew" : "");
 	} else if (s->said) {
-		log_line(LEVEL_INFO, "vsi", "spated answers again");
+		log_line(LEVEL_INFO, s->wishes.subject, "spated answers again");
 	}
 	memcpy(s->began, began, sizeof began);
 	s->said = false;
@@ -110,8 +110,8 @@ life_look(struct spated *s, struct fault *fault)
 static int
 connect_to(struct spated *s, struct fault *fault)
 {
-	int err =
-	    control_open_within(&s->control, s->socket, SPATED_WAIT_MS, fault);
+	int err = control_open_within(&s->control, s->wishes.socket,
+				      s->wishes.wait_ms, fault);
 
 	if (err) {
 		s->control = NULL;
@@ -159,7 +159,7 @@ spated_ask(struct spated *s, const char *verb, json_t *request, int fd,
 				 "spated cannot be asked for that text");
 	if (clock_steady() < s->rest) {
 		fault_set(fault, err, "io", "spated at %s does not answer",
-			  s->socket);
+			  s->wishes.socket);
 		away(s, fault);
 	} else {
 		err = ask(s, verb, request, fd, result, fault);
@@ -211,8 +211,8 @@ void
 spated_look(struct spated *s)
 {
 	hang_up(s);
-	log_line(LEVEL_WARN, "vsi",
-		 "spated closed the connection; the next command connects "
+	log_line(LEVEL_WARN, s->wishes.subject,
+		 "spated closed the connection; the next question connects "
 		 "again");
 	s->said = true;
 }
