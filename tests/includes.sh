@@ -67,6 +67,7 @@ part src/daemon "$listed" \
 # A client of spated: what it shares with the store is how names, files beneath
 # a folder, foreign formats and rows of a list are read; it opens no recording.
 part src/vsi 'contract wire net base control store/disk store/foreign store/list' .
+part src/web 'contract wire net base control store/disk' .
 part src/signal 'contract base' .
 part src/cli "$store signal" show send . schedule disks gen
 part fuse "$store" live tree .

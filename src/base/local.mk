@@ -7,6 +7,7 @@ libbase_a_SOURCES = \
 	src/control/listener.c src/control/listener.h \
 	src/control/spated.c src/control/spated.h \
 	src/control/vsi_conf.c src/control/vsi_conf.h \
+	src/control/web_conf.c src/control/web_conf.h \
 	%D%/crc32c.c %D%/crc32c.h \
 	%D%/ease.c %D%/ease.h \
 	%D%/fault.c %D%/fault.h \

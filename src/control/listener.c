@@ -295,7 +295,7 @@ listener_add(struct listener *l, int fd)
 }
 
 int
-listener_add_tcp(struct listener *l, const char *text)
+listener_bind(const char *text)
 {
 	static const int one = 1;
 	union endpoint address;
@@ -312,10 +312,18 @@ listener_add_tcp(struct listener *l, const char *text)
 	if (address.any.sa_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
 	if (bind(fd, &address.any, endpoint_bytes(&address)) == 0)
-		return listener_add(l, fd);
+		return fd;
 	err = -errno;
 	close(fd);
 	return err;
+}
+
+int
+listener_add_tcp(struct listener *l, const char *text)
+{
+	int fd = listener_bind(text);
+
+	return fd < 0 ? fd : listener_add(l, fd);
 }
 
 /* ---- the configuration ---------------------------------------------------- */

@@ -91,8 +91,12 @@ void listener_close(struct listener *l);
  * here on, also if this fails.  Returns 0 or -errno. */
 int listener_add(struct listener *l, int fd);
 
-/* Binds "127.0.0.1:2620" or "[::1]:2620" and listens as listener_add does.  The
- * address need not be up yet.  [::] means IPv6 only.  Returns 0 or -errno. */
+/* Makes a non-blocking socket bound to "127.0.0.1:2620" or "[::1]:2620".  The
+ * address need not be up yet.  [::] means IPv6 only.  Returns it or -errno. */
+int listener_bind(const char *text);
+
+/* Binds as listener_bind() and listens as listener_add() does.  Returns 0 or
+ * -errno. */
 int listener_add_tcp(struct listener *l, const char *text);
 
 /*

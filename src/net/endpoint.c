@@ -76,6 +76,15 @@ endpoint_read(union endpoint *e, const char *text)
 }
 
 bool
+endpoint_is_loopback(const union endpoint *e)
+{
+	if (e->any.sa_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(&e->v6.sin6_addr);
+	return e->any.sa_family == AF_INET &&
+	       ntohl(e->v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+bool
 endpoint_is_group(const union endpoint *e)
 {
 	if (e->any.sa_family == AF_INET)

@@ -51,6 +51,9 @@ bool endpoint_host(union endpoint *e, const char *host);
  */
 int endpoint_read(union endpoint *e, const char *text);
 
+/* Tells whether only this machine itself can reach the address. */
+bool endpoint_is_loopback(const union endpoint *e);
+
 /* Tells whether the address is a multicast group. */
 bool endpoint_is_group(const union endpoint *e);
 

@@ -14,7 +14,7 @@
 #   $work                 a folder of this test's own, removed at the end
 #   $port                 a UDP port that nobody uses
 #   $conf, $socket, $log  configuration, control socket and log of the daemon
-#   $SPATE, $SPATED, $SPATE_VSI
+#   $SPATE, $SPATED, $SPATE_VSI, $SPATE_WEB
 #                         the programs: those of the build, unless set already
 #
 #   disks_make N          folders $work/disk0 ..., which are then in ${disks[@]}
@@ -95,6 +95,7 @@ top_builddir=$(cd "${top_builddir:-.}" && pwd)
 SPATE=${SPATE:-$top_builddir/spate}
 SPATED=${SPATED:-$top_builddir/spated}
 SPATE_VSI=${SPATE_VSI:-$top_builddir/spate-vsi}
+SPATE_WEB=${SPATE_WEB:-$top_builddir/spate-web}
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/spate-test.XXXXXX")
 conf=$work/spate.conf

@@ -45,6 +45,7 @@ FLOW_SHORT = \
 	%D%/schedule_data.sh \
 	%D%/schedule_restart.sh \
 	%D%/vsi_session.sh \
+	%D%/web.sh \
 	%D%/rm.sh \
 	%D%/links.sh \
 	%D%/notify.sh \
@@ -208,7 +209,7 @@ EXTRA_DIST += tests/data %D%/break_control.py %D%/break_send.py \
 	%D%/real_send_spead.py %D%/real_spead.py %D%/schedule_stall.py \
 	%D%/send_fickle.py %D%/send_sink.py %D%/spead_send.py %D%/tcp_proxy.py \
 	%D%/udp_ear.py %D%/verify.py %D%/vsi_fs.py %D%/vsi_hostile.py \
-	%D%/vsi_m5copy.py
+	%D%/vsi_m5copy.py %D%/web.py
 
 # Programs that flow tests run besides the daemon and the command: a copy as
 # `spate send` makes it, a disk that hangs or has errors as it is told, one

@@ -182,14 +182,6 @@ const struct option_key setup_inbox_options[] = {
 	{ .name = NULL },
 };
 
-static bool
-is_loopback(const union endpoint *e)
-{
-	if (e->any.sa_family == AF_INET6)
-		return IN6_IS_ADDR_LOOPBACK(&e->v6.sin6_addr);
-	return ntohl(e->v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-}
-
 /* Without a secret an inbox listens on loopback alone. */
 static int
 loopback_check(struct setup *c, const config_setting_t *group,
@@ -200,7 +192,7 @@ loopback_check(struct setup *c, const config_setting_t *group,
 
 	for (unsigned i = 0; i < listen->n && !c->inbox.secret_file; i++) {
 		if (!endpoint_read(&address, listen->text[i]) &&
-		    is_loopback(&address))
+		    endpoint_is_loopback(&address))
 			continue;
 		fault_set(fault, -EINVAL, "conf",
 			  "inbox: without a secret it listens on loopback "
@@ -350,26 +342,8 @@ const struct option_key setup_control_options[] = {
 	{ .name = NULL },
 };
 
-/* Groups of the design that do nothing yet.  A warning says so, so that nobody
- * relies on them. */
-static const char *const later[] = { "metrics", NULL };
-static const char *const groups[] = { "control", "streams", "metrics", "vsi",
+static const char *const groups[] = { "control", "streams", "vsi", "web",
 				      "send",	 "inbox",   NULL };
-
-static void
-later_say(struct setup *c)
-{
-	config_setting_t *root = conf_root(c->conf);
-
-	for (int i = 0; later[i]; i++) {
-		config_setting_t *s = config_setting_get_member(root, later[i]);
-
-		if (s)
-			log_line(LEVEL_WARN, NULL,
-				 "%s: `%s` does nothing in this version",
-				 conf_where(c->conf, s), later[i]);
-	}
-}
 
 static int
 durable_read(struct setup *c, struct fault *fault)
@@ -593,6 +567,8 @@ keys_read(struct setup *c, const char *path, struct fault *fault)
 	if (!err)
 		err =
 		    setup_send_make(&c->send, c->conf, &c->send_options, fault);
+	if (!err)
+		err = web_conf_read(&c->web, c->conf, fault);
 	return err ? err : setup_disks_check(c, fault);
 }
 
@@ -609,8 +585,6 @@ setup_load(struct setup *c, const char *path, struct fault *fault)
 		err = setup_vsi_read(c, fault);
 	if (!err)
 		err = setup_inbox_read(c, fault);
-	if (!err)
-		later_say(c);
 	return err;
 }
 

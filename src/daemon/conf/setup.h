@@ -7,6 +7,7 @@
 #include "base/conf.h"
 #include "base/secret.h"
 #include "control/vsi_conf.h"
+#include "control/web_conf.h"
 #include "daemon/conf/setup_send.h"
 #include "daemon/conf/stream.h"
 #include "flow/write/writer.h"
@@ -58,6 +59,7 @@ struct setup {
 	struct setup_options o;
 	struct setup_control control;
 	struct vsi_conf vsi;
+	struct web_conf web;
 	struct setup_inbox inbox;
 	struct setup_send_options send_options;
 	struct setup_send *send; /* a counted reference */

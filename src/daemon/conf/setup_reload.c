@@ -57,9 +57,11 @@ key_compare(struct setup *c, struct setup *new, const char *key,
 	is = config_setting_get_member(conf_root(new->conf), key);
 	if (is_live(key) || conf_same(was, is))
 		return;
-	/* spated only opens its control socket for spate-vsi, and does so in a
-	 * reload. */
-	of = !strcmp(key, "vsi") ? " of spate-vsi" : "";
+	/* spated only opens its control socket for these programs, and does so
+	 * in a reload. */
+	of = !strcmp(key, "vsi")   ? " of spate-vsi"
+	     : !strcmp(key, "web") ? " of spate-web"
+				   : "";
 	if (is)
 		tell(restart, "%s: `%s` takes a restart%s",
 		     conf_where(new->conf, is), key, of);

@@ -110,6 +110,7 @@ options_print(void)
 	status |= plugins_print("send", "in send.", "");
 	table_print("in control", setup_control_options);
 	table_print("in vsi", vsi_conf_options);
+	table_print("in web", web_conf_options);
 	table_print("in inbox", setup_inbox_options);
 	table_print("in streams.NAME", stream_options);
 	table_print("in a scan of the schedule", scan_options);

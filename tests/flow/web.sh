@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash source=tests/flow/functions.sh
+#
+#   curl, promtool, clients without manners --HTTP--> spate-web --> spated, which
+#                                                                   records
+#
+# Each metric is what --json says.  Nobody who asks, however often or badly, costs
+# spated more than a question a second, or a packet.
+. "${BASH_SOURCE%/*}/functions.sh"
+
+[ -x "$SPATE_WEB" ] || skip "spate was built without libmicrohttpd"
+need curl python3
+web_client()
+{
+	python3 "$top_srcdir/tests/flow/web.py" "$@"
+}
+
+disks_make 2
+udp=$port
+port_find
+web=$port
+port=$udp
+conf_web()
+{
+	conf_write "$(stream_text 'format = "vdif"; prefix = 8;')"
+	printf 'schedule = "%s";\nweb : { %s };\n' "$work/schedule.d" "$1" >>"$conf"
+}
+mkdir "$work/schedule.d"
+
+# ---- who may ask --------------------------------------------------------
+
+for one in "$SPATED" "$SPATE_WEB"; do
+	conf_web "listen = \"0.0.0.0:$web\";"
+	refused "0.0.0.0:$web is beyond loopback" "$one" -n -c "$conf"
+	conf_web 'listen = [ "[fd00::1]:9469" ];'
+	refused "is beyond loopback" "$one" -n -c "$conf"
+	conf_web 'hosts = [ "http://recorder" ];'
+	refused "is no name of a host" "$one" -n -c "$conf"
+	conf_web 'lisen = "127.0.0.1:9469";'
+	refused "unknown key 'lisen'; did you mean 'listen'" "$one" -n -c "$conf"
+	conf_web 'listen = "0.0.0.0:9469"; allow = "10.0.0.0/8";'
+	"$one" -n -c "$conf" >/dev/null
+done
+
+conf_web "listen = \"127.0.0.1:$web\"; hosts = [ \"recorder.example\" ];"
+spated_start
+web_start()
+{
+	"$SPATE_WEB" -c "$conf" >>"$work/web.log" 2>&1 &
+	web_pid=$!
+	at_end "kill -KILL $web_pid 2>/dev/null"
+	wait_for 60 grep -q 'web: answers on' "$work/web.log"
+}
+web_start
+
+# status ARGS: of an answer to curl
+status()
+{
+	curl -s -o "$work/got" -w '%{http_code}' "$@"
+}
+at=http://127.0.0.1:$web
+same "an address" "$(status "$at/metrics")" 200
+for host in localhost "LocalHost:$web" 127.9.9.9 '[::1]:80' recorder.example; do
+	same "Host: $host" "$(status -H "Host: $host" "$at/metrics")" 200
+done
+for host in evil.example "evil.example:$web" 10.0.0.1 '' localhost.evil.example \
+	'[::1' 'localhost:x' '[fd00::1]:9469'; do
+	same "Host: $host" "$(status -H "Host: $host" "$at/metrics")" 403
+done
+same "no Host" "$(status -0 -H 'Host:' "$at/metrics")" 403
+same "HEAD" "$(curl -sI "$at/metrics" | tr -d '\r' | head -n 1)" "HTTP/1.1 200 OK"
+for method in POST PUT DELETE OPTIONS; do
+	same "$method" "$(status -X $method -d x "$at/metrics")" 405
+done
+same "another page" "$(status "$at/nothing")" 404
+refused "cannot listen on 127.0.0.1:$web" "$SPATE_WEB" -c "$conf"
+
+# ---- what they say ------------------------------------------------------
+
+metrics()
+{
+	curl -sf "$at/metrics" >"$work/metrics"
+}
+
+# value METRIC: the value of the line that begins so
+value()
+{
+	metrics
+	awk -v name="$1" 'index($0, name " ") == 1 { print $NF }' "$work/metrics"
+}
+
+agree()
+{
+	spate status --json >"$work/status.json"
+	spate streams --json >"$work/streams.json"
+	spate schedule ls --json >"$work/scans.json"
+	metrics
+	web_client agrees "$work/metrics" "$work/status.json" \
+		"$work/streams.json" "$work/scans.json" >"$work/differ" 2>&1
+}
+
+# all_agree: soon, as spated was asked up to a second ago
+all_agree()
+{
+	local end=$((SECONDS + 20))
+
+	until agree; do
+		[ $SECONDS -lt $end ] || fail "$(cat "$work/differ")"
+		nap 0.3
+	done
+}
+all_agree
+spate record lossy --stream s
+gen --format vdif --packets 2000 --loss 0.05 --duplicate 0.01 --rate 50Mbps
+settle lossy "$(gen_did .sent)"
+printf 'later : { action = "record"; stream = "s"; start = "2031-01-01T00:00:00Z"; duration = "1m"; };\n' \
+	>"$work/schedule.d/a.conf"
+all_agree
+[ "$(value 'spate_stream_lost_packets_total{stream="s"}')" -gt 0 ] ||
+	fail "no losses"
+[ "$(value 'spate_stream_dropped_packets_total{stream="s",cause="duplicate"}')" -gt 0 ] ||
+	fail "no duplicates"
+same "running" "$(value 'spate_stream_recording{stream="s"}')" 1
+same "waiting" "$(value 'spate_schedule_scans{state="waiting"}')" 1
+! grep -v '^#' "$work/metrics" | grep -E 'lossy|later' || fail "a recording is a label"
+spate stop lossy >/dev/null
+all_agree
+
+if command -v promtool >/dev/null; then
+	promtool check metrics <"$work/metrics" >"$work/lint" 2>&1 ||
+		fail "$(cat "$work/lint")"
+	same "complaints of promtool" "$(cat "$work/lint")" ""
+else
+	say "promtool is missing: names are not checked"
+fi
+curl -sf -H 'Accept: application/openmetrics-text; version=1.0.0' \
+	"$at/metrics" >"$work/open"
+same "the end of OpenMetrics" "$(tail -n 1 "$work/open")" "# EOF"
+grep -q '^# TYPE spate_stream_packets counter$' "$work/open"
+grep -q '^# TYPE spate_build info$' "$work/open"
+same "values of both" "$(grep -v '^#' "$work/open" | grep -v spate_web)" \
+	"$(grep -v '^#' "$work/metrics" | grep -v spate_web)"
+
+# ---- bad company --------------------------------------------------------
+
+# While it is recorded: clients that never read, garbage, and a thousand
+# requests each second.
+at_end 'kill $mute 2>/dev/null'
+web_client never_reads "$web" 20 >"$work/mute" &
+mute=$!
+wait_for 60 grep -q mute "$work/mute"
+for rate in 200 50 10; do
+	taken=busy$rate
+	spate record "$taken" --stream s
+	before=$(value spate_web_questions_total)
+	began=$SECONDS
+	web_client flood "$web" 2 1000 >"$work/answered" &
+	flood=$!
+	web_client garbage "$web" &
+	bad=$!
+	gen --format vdif --rate ${rate}Mbps --for 2s
+	wait $flood
+	wait $bad
+	asked=$(($(value spate_web_questions_total) - before))
+	within "questions to spated" 1 $asked $((SECONDS - began + 2))
+	[ -n "${ASAN_OPTIONS:-}${TSAN_OPTIONS:-}" ] ||
+		within "answers" 1000 "$(cat "$work/answered")" 2100
+	settle "$taken" "$(gen_did .sent)"
+	spate stop "$taken" >/dev/null
+	! all_came || break
+done
+all_came || fail "packets are lost"
+same "lost" "$(info "$taken" .packets_lost)" 0
+kill $mute
+
+# ---- spated ends, and comes back ----------------------------------------
+
+up_is()
+{
+	[ "$(value spate_up)" = "$1" ]
+}
+spated_kill
+wait_for 20 up_is 0
+! grep -v '^#' "$work/metrics" | grep -vE '^spate_(up|web_)' ||
+	fail "there are figures of nobody"
+spated_start
+wait_for 20 up_is 1
+all_agree
+
+# One that hangs is waited for, and not for long.
+at_end "kill -CONT $spated_pid 2>/dev/null"
+kill -STOP "$spated_pid"
+wait_for 20 up_is 0
+kill -CONT "$spated_pid"
+wait_for 20 up_is 1
+
+kill -TERM $web_pid
+ended=0
+wait $web_pid || ended=$?
+same "exit status of spate-web" $ended 0
+spated_stop
