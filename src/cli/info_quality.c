@@ -36,6 +36,7 @@ struct quality_run {
 /* One substream on its way from frames to lines. */
 struct judged {
 	struct quality *quality;
+	unsigned sub;
 	char why[WHY];
 };
 
@@ -44,7 +45,7 @@ frame_take(void *arg, const void *frame)
 {
 	struct judged *j = arg;
 
-	return quality_add(j->quality, frame, j->why, sizeof j->why);
+	return quality_add(j->quality, j->sub, frame, j->why, sizeof j->why);
 }
 
 static int
@@ -123,12 +124,9 @@ findings_tell(struct quality_run *r, const json_t *lines)
 	json_array_foreach(lines, i, line) {
 		list = json_object_get(line, "findings");
 		for (size_t k = 0; k < json_array_size(list); k++) {
-			const char *name =
-			    json_string_value(json_array_get(list, k));
-			enum finding f = 0;
+			enum finding f = finding_of(
+			    json_string_value(json_array_get(list, k)));
 
-			while (strcmp(finding_name(f), name))
-				f++;
 			snprintf(text, sizeof text,
 				 "thread %" PRIu64 ", channel %" PRIu64 ": %s",
 				 field_number(line, "thread"),
@@ -199,7 +197,7 @@ sub_judge(struct quality_run *r, struct recording *rec, unsigned sub,
 	  struct fault *fault)
 {
 	const struct recording_facts *facts = recording_facts(rec);
-	struct judged j = { .why = "" };
+	struct judged j = { .sub = sub, .why = "" };
 	struct frames_reader reader = { .sub = sub,
 					.most = r->args->read / facts->subs,
 					.frame = frame_take,
@@ -224,8 +222,7 @@ sub_judge(struct quality_run *r, struct recording *rec, unsigned sub,
 	if (!err)
 		err = frames_read(rec, &reader, &read);
 	if (!err)
-		err = quality_json(j.quality, facts->name, sub, lines,
-				   &r->findings);
+		err = quality_json(j.quality, facts->name, lines, &r->findings);
 	if (err) {
 		refuse(facts->name, err, j.why, fault);
 		goto end;

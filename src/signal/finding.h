@@ -26,6 +26,8 @@ enum finding { FINDINGS(X) FINDING_COUNT };
 #define FINDING_BIT(id) (1u << FINDING_##id)
 
 const char *finding_name(enum finding f);
+/* Returns the finding of a name, which is one. */
+enum finding finding_of(const char *name);
 const char *finding_sentence(enum finding f);
 
 #endif

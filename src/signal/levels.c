@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "signal/finding.h"
 #include "signal/levels.h"
@@ -47,6 +48,22 @@ levels_add(struct levels *l, const uint16_t *state, size_t n)
 	for (size_t i = 0; i < n; i++)
 		l->count[state[i]]++;
 	l->n += n;
+}
+
+void
+levels_merge(struct levels *l, const struct levels *from,
+	     const struct samples *s)
+{
+	for (unsigned i = 0; i < samples_states(s); i++)
+		l->count[i] += from->count[i];
+	l->n += from->n;
+}
+
+void
+levels_clear(struct levels *l, const struct samples *s)
+{
+	memset(l->count, 0, samples_states(s) * sizeof *l->count);
+	l->n = 0;
 }
 
 static double

@@ -22,6 +22,11 @@ void levels_close(struct levels *l);
 
 void levels_add(struct levels *l, const uint16_t *state, size_t n);
 
+/* Adds what another one of the same samples counted. */
+void levels_merge(struct levels *l, const struct levels *from,
+		  const struct samples *s);
+void levels_clear(struct levels *l, const struct samples *s);
+
 struct levels_figures {
 	double dc;  /* mean, in rms */
 	double rms; /* around the mean, in levels of struct samples */

@@ -106,6 +106,26 @@ phase_cal_add(struct phase_cal *p, uint64_t at, const float *real,
 	p->squares += squares;
 }
 
+void
+phase_cal_merge(struct phase_cal *p, const struct phase_cal *from)
+{
+	for (uint32_t i = 0; i < p->period; i++) {
+		p->fold[i].real += from->fold[i].real;
+		p->fold[i].imaginary += from->fold[i].imaginary;
+		p->fold[i].n += from->fold[i].n;
+	}
+	p->n += from->n;
+	p->squares += from->squares;
+}
+
+void
+phase_cal_clear(struct phase_cal *p)
+{
+	memset(p->fold, 0, p->period * sizeof p->fold[0]);
+	p->n = 0;
+	p->squares = 0;
+}
+
 /* Returns the DFT of the mean period; NULL without memory. */
 static kiss_fft_cpx *
 bins_make(const struct phase_cal *p)

@@ -40,6 +40,10 @@ void phase_cal_close(struct phase_cal *p); /* NULL is allowed */
 void phase_cal_add(struct phase_cal *p, uint64_t at, const float *real,
 		   const float *imaginary, size_t n);
 
+/* Adds what another one of the same comb has. */
+void phase_cal_merge(struct phase_cal *p, const struct phase_cal *from);
+void phase_cal_clear(struct phase_cal *p);
+
 struct phase_cal_tone {
 	double hz;
 	double amplitude; /* in rms of the samples */

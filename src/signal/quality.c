@@ -21,9 +21,10 @@
 #include "signal/spectrum.h"
 
 enum {
-	DIGESTS = 64,	      /* of a channel */
-	DIGESTS_ENOUGH = 4,   /* that agree: no chance */
-	DIGEST_SAMPLES = 256, /* of a frame */
+	DIGEST_SHIFT = 58,
+	DIGESTS = 1 << (64 - DIGEST_SHIFT), /* of a channel */
+	DIGESTS_ENOUGH = 4,		    /* that agree: no chance */
+	DIGEST_SAMPLES = 256,		    /* of a frame */
 	DIGEST_BITS = 64, /* least bits of samples that are worth a digest */
 	STATES_SHOWN = 256,
 };
@@ -43,6 +44,7 @@ struct quality_channel {
 };
 
 struct quality_thread {
+	unsigned sub;
 	uint32_t number;
 	uint64_t frames, sample_rate;
 	struct samples samples;
@@ -58,7 +60,8 @@ struct quality {
 	unsigned channels;
 	struct quality_thread *thread;
 	unsigned threads;
-	/* buffers for one frame: all states; those, and values, of a channel */
+	/* buffers for one frame, made with the first: all states; those, and
+	 * values, of a channel */
 	uint16_t *all, *state;
 	float *value[2];
 };
@@ -84,17 +87,24 @@ quality_open(struct quality **out, const struct quality_args *args, char *why,
 		return -ENOMEM;
 	q->args = *args;
 	q->bytes = args->shape->payload * args->shape->parts;
-	/* a sample has one bit at least, and a channel all of them at most */
-	q->all = calloc((size_t)q->bytes * 8, sizeof *q->all);
-	q->state = calloc((size_t)q->bytes * 8, sizeof *q->state);
-	for (unsigned i = 0; i < 2; i++)
-		q->value[i] = calloc((size_t)q->bytes * 8, sizeof **q->value);
-	if (!q->all || !q->state || !q->value[0] || !q->value[1]) {
-		quality_close(q);
-		return -ENOMEM;
-	}
 	*out = q;
 	return 0;
+}
+
+/* A sample has one bit at least, and a channel all of them at most. */
+static int
+buffers_make(struct quality *q)
+{
+	if (!q->all)
+		q->all = calloc((size_t)q->bytes * 8, sizeof *q->all);
+	if (!q->state)
+		q->state = calloc((size_t)q->bytes * 8, sizeof *q->state);
+	for (unsigned i = 0; i < 2; i++) {
+		if (!q->value[i])
+			q->value[i] =
+			    calloc((size_t)q->bytes * 8, sizeof **q->value);
+	}
+	return q->all && q->state && q->value[0] && q->value[1] ? 0 : -ENOMEM;
 }
 
 static void
@@ -204,8 +214,9 @@ channels_make(const struct quality *q, struct quality_thread *t,
 }
 
 static int
-thread_open(const struct quality *q, struct quality_thread *t, uint32_t number,
-	    const struct format_samples *l, char *why, uint32_t why_bytes)
+thread_open(const struct quality *q, struct quality_thread *t,
+	    const struct quality_thread *like, const struct format_samples *l,
+	    char *why, uint32_t why_bytes)
 {
 	struct phase_cal_comb comb = {
 		.spacing = q->args.tones,
@@ -214,7 +225,8 @@ thread_open(const struct quality *q, struct quality_thread *t, uint32_t number,
 	};
 	int err;
 
-	*t = (struct quality_thread){ .number = number };
+	*t =
+	    (struct quality_thread){ .sub = like->sub, .number = like->number };
 	err = layout_check(q, l, why, why_bytes);
 	if (err)
 		return err;
@@ -250,23 +262,31 @@ is_layout_of(const struct quality_thread *t, const struct format_samples *l)
 	       l->channels == has->channels && l->complex == has->complex;
 }
 
-/* Finds the thread of a frame, or adds it, in the order of their numbers. */
+static bool
+is_before(const struct quality_thread *a, const struct quality_thread *b)
+{
+	return a->sub != b->sub ? a->sub < b->sub : a->number < b->number;
+}
+
+/* Finds the thread with the substream and number of `like`, or adds it in their
+ * order. */
 static int
-thread_get(struct quality *q, uint32_t number, const struct format_samples *l,
-	   struct quality_thread **out, char *why, uint32_t why_bytes)
+thread_get(struct quality *q, const struct quality_thread *like,
+	   const struct format_samples *l, struct quality_thread **out,
+	   char *why, uint32_t why_bytes)
 {
 	struct quality_thread new, *more;
 	unsigned i = 0;
 	int err;
 
-	while (i < q->threads && q->thread[i].number < number)
+	while (i < q->threads && is_before(&q->thread[i], like))
 		i++;
-	if (i == q->threads || q->thread[i].number != number) {
+	if (i == q->threads || is_before(like, &q->thread[i])) {
 		more = realloc(q->thread, (q->threads + 1) * sizeof *more);
 		if (!more)
 			return -ENOMEM;
 		q->thread = more;
-		err = thread_open(q, &new, number, l, why, why_bytes);
+		err = thread_open(q, &new, like, l, why, why_bytes);
 		if (err)
 			return err;
 		memmove(&more[i + 1], &more[i],
@@ -281,6 +301,14 @@ thread_get(struct quality *q, uint32_t number, const struct format_samples *l,
 
 /* ---- frames ------------------------------------------------------------ */
 
+/* Chosen frames are evenly spaced, so that a plain remainder could put all of
+ * them into one place. */
+static unsigned
+digest_at(int64_t time)
+{
+	return (unsigned)((uint64_t)time * 0x9e3779b97f4a7c15u >> DIGEST_SHIFT);
+}
+
 /* Keeps a hash (FNV-1a) of the first states of a channel in a frame. */
 static void
 digest_add(const struct quality *q, struct quality_channel *c, int64_t time,
@@ -294,7 +322,7 @@ digest_add(const struct quality *q, struct quality_channel *c, int64_t time,
 		return;
 	for (size_t i = 0; i < n; i++)
 		hash = (hash ^ q->state[i]) * 0x100000001b3u;
-	c->digest[(uint64_t)time % DIGESTS] = (struct digest){ time, hash };
+	c->digest[digest_at(time)] = (struct digest){ time, hash };
 }
 
 static void
@@ -320,12 +348,16 @@ channel_add(struct quality *q, struct quality_thread *t, unsigned number,
 }
 
 int
-quality_add(struct quality *q, const void *frame, char *why, uint32_t why_bytes)
+quality_add(struct quality *q, unsigned sub, const void *frame, char *why,
+	    uint32_t why_bytes)
 {
 	struct format_samples layout;
 	struct format_packet p;
 	struct quality_thread *t;
-	int err;
+	int err = buffers_make(q);
+
+	if (err)
+		return err;
 
 	q->args.format->parse(q->args.shape, NULL, frame, &p);
 	if (!(p.has & FORMAT_READABLE) || !(p.has & FORMAT_TIME) || p.part) {
@@ -341,7 +373,9 @@ quality_add(struct quality *q, const void *frame, char *why, uint32_t why_bytes)
 		q->counts.odd++;
 		return 0;
 	}
-	err = thread_get(q, p.thread, &layout, &t, why, why_bytes);
+	err = thread_get(
+	    q, &(struct quality_thread){ .sub = sub, .number = p.thread },
+	    &layout, &t, why, why_bytes);
 	if (err)
 		return err;
 	if (!is_layout_of(t, &layout)) {
@@ -355,6 +389,79 @@ quality_add(struct quality *q, const void *frame, char *why, uint32_t why_bytes)
 	t->frames++;
 	q->counts.frames++;
 	return 0;
+}
+
+/* ---- merging ----------------------------------------------------------- */
+
+static void
+digests_merge(struct quality_channel *c, const struct quality_channel *from)
+{
+	for (unsigned i = 0; i < DIGESTS; i++) {
+		if (from->digest[i].time > c->digest[i].time)
+			c->digest[i] = from->digest[i];
+	}
+}
+
+static void
+channel_merge(const struct quality_thread *t, struct quality_channel *c,
+	      const struct quality_channel *from)
+{
+	for (unsigned part = 0; part < t->samples.parts; part++)
+		levels_merge(&c->levels[part], &from->levels[part],
+			     &t->samples);
+	spectrum_merge(&c->spectrum, &from->spectrum);
+	if (c->tones)
+		phase_cal_merge(c->tones, from->tones);
+	digests_merge(c, from);
+}
+
+int
+quality_merge(struct quality *q, const struct quality *from)
+{
+	char why[1];
+
+	for (unsigned i = 0; i < from->threads; i++) {
+		const struct quality_thread *f = &from->thread[i];
+		const struct format_samples *l = &f->samples.layout;
+		struct quality_thread *t;
+		int err = thread_get(q, f, l, &t, why, sizeof why);
+
+		if (err)
+			return err;
+		if (!is_layout_of(t, l))
+			continue;
+		for (unsigned k = 0; k < l->channels; k++)
+			channel_merge(t, &t->channel[k], &f->channel[k]);
+		t->frames += f->frames;
+	}
+	q->counts.frames += from->counts.frames;
+	q->counts.invalid += from->counts.invalid;
+	q->counts.odd += from->counts.odd;
+	return 0;
+}
+
+static void
+channel_clear(const struct quality_thread *t, struct quality_channel *c)
+{
+	for (unsigned part = 0; part < t->samples.parts; part++)
+		levels_clear(&c->levels[part], &t->samples);
+	c->spectrum = (struct spectrum){ .segments = 0 };
+	if (c->tones)
+		phase_cal_clear(c->tones);
+	memset(c->digest, 0, sizeof c->digest);
+}
+
+void
+quality_clear(struct quality *q)
+{
+	for (unsigned i = 0; i < q->threads; i++) {
+		struct quality_thread *t = &q->thread[i];
+
+		for (unsigned k = 0; k < t->samples.layout.channels; k++)
+			channel_clear(t, &t->channel[k]);
+		t->frames = 0;
+	}
+	q->counts = (struct quality_counts){ .frames = 0 };
 }
 
 /* ---- findings ---------------------------------------------------------- */
@@ -551,6 +658,7 @@ line_add(struct quality_line *line, const struct quality_thread *t,
 
 	line->bits = t->samples.layout.bits;
 	line->complex = t->samples.layout.complex;
+	line->sub = t->sub;
 	line->thread = t->number;
 	line->frames = t->frames;
 	line->samples = c->levels[0].n;
@@ -574,10 +682,10 @@ line_add(struct quality_line *line, const struct quality_thread *t,
 }
 
 int
-quality_json(struct quality *q, const char *name, unsigned sub, json_t *lines,
+quality_json(struct quality *q, const char *name, json_t *lines,
 	     unsigned *findings)
 {
-	struct quality_line line = { .name = name, .sub = sub };
+	struct quality_line line = { .name = name };
 	int err = 0;
 
 	for (unsigned i = 0; i < q->threads; i++)
@@ -588,8 +696,8 @@ quality_json(struct quality *q, const char *name, unsigned sub, json_t *lines,
 	for (unsigned i = 0; i < q->threads && !err; i++) {
 		struct quality_thread *t = &q->thread[i];
 
-		for (unsigned k = 0; k < t->samples.layout.channels && !err;
-		     k++) {
+		for (unsigned k = 0;
+		     t->frames && !err && k < t->samples.layout.channels; k++) {
 			line.channel = k;
 			err = line_add(&line, t, &t->channel[k], lines);
 			*findings += (unsigned)__builtin_popcount(

@@ -6,8 +6,8 @@
 #include "contract/format.h"
 
 /*
- * Quality is what the frames of a stream say of its signal, for each thread and
- * channel.
+ * Quality is what the frames of a stream say of its signal, for each substream,
+ * thread and channel.
  *
  *   frame -> samples -> levels     which states, level, offset
  *                    -> spectrum   power over the band
@@ -29,7 +29,7 @@ struct quality_args {
 };
 
 enum {
-	QUALITY_CHANNELS = 4096, /* most channels of all threads */
+	QUALITY_CHANNELS = 4096, /* most channels, of all threads */
 	QUALITY_LINE = 1,	 /* group of keys: in every line */
 };
 
@@ -79,13 +79,21 @@ int quality_open(struct quality **q, const struct quality_args *args, char *why,
 void quality_close(struct quality *q); /* NULL is allowed */
 
 /*
- * Adds a whole frame: payload * parts bytes of the shape.  One that is marked
+ * Adds a whole frame of a substream: payload * parts bytes of the shape.  One that is marked
  * invalid, or has no readable header, or other samples than those of its thread
  * before, is left out and counted.  Returns 0; -EINVAL with a sentence if such
  * samples cannot be judged at all, or -ENOMEM.
  */
-int quality_add(struct quality *q, const void *frame, char *why,
+int quality_add(struct quality *q, unsigned sub, const void *frame, char *why,
 		uint32_t why_bytes);
+
+/*
+ * quality_merge adds what another one of the same arguments has seen, as if its
+ * frames had been added here.  quality_clear forgets all frames, and keeps the
+ * memory.  Returns 0; -EINVAL or -ENOMEM as quality_add().
+ */
+int quality_merge(struct quality *q, const struct quality *from);
+void quality_clear(struct quality *q);
 
 struct quality_counts {
 	uint64_t frames;  /* that were judged */
@@ -95,10 +103,10 @@ struct quality_counts {
 struct quality_counts quality_counts(const struct quality *q);
 
 /*
- * Appends an object for each channel to `lines`, and adds to *findings how many
- * findings these have.  Returns 0 or -ENOMEM.
+ * Appends an object for each channel that had frames to `lines`, and adds to
+ * *findings how many findings these have.  Returns 0 or -ENOMEM.
  */
-int quality_json(struct quality *q, const char *name, unsigned sub,
-		 json_t *lines, unsigned *findings);
+int quality_json(struct quality *q, const char *name, json_t *lines,
+		 unsigned *findings);
 
 #endif

@@ -75,3 +75,11 @@ spectrum_add(struct spectrum *s, struct spectrum_plan *p, const float *real,
 		segment_add(s, out);
 	}
 }
+
+void
+spectrum_merge(struct spectrum *s, const struct spectrum *from)
+{
+	for (unsigned i = 0; i < SPECTRUM_POINTS; i++)
+		s->power[i] += from->power[i];
+	s->segments += from->segments;
+}

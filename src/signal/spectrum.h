@@ -32,4 +32,7 @@ void spectrum_plan_close(struct spectrum_plan *plan); /* NULL is allowed */
 void spectrum_add(struct spectrum *s, struct spectrum_plan *plan,
 		  const float *real, const float *imaginary, size_t n);
 
+/* Adds another spectrum. */
+void spectrum_merge(struct spectrum *s, const struct spectrum *from);
+
 #endif

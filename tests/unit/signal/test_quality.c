@@ -8,7 +8,7 @@
 #include "lib/suite.h"
 #include "signal/quality.h"
 
-enum { DATA = 4000, HEAD = 32, FRAMES = 16 };
+enum { DATA = 4000, HEAD = 32, FRAMES = 16, SUB = 3 };
 
 static struct format_shape shape;
 static const struct format_ops *vdif;
@@ -108,7 +108,7 @@ data_make(const char *kind)
 static int
 add(void)
 {
-	return quality_add(q, frame, why, sizeof why);
+	return quality_add(q, SUB, frame, why, sizeof why);
 }
 
 static const char *
@@ -146,7 +146,7 @@ START_TEST(channels_and_threads)
 		data_make("ncn=");
 		ck_assert_int_eq(add(), 0);
 	}
-	ck_assert_int_eq(quality_json(q, "r", 3, lines, &findings), 0);
+	ck_assert_int_eq(quality_json(q, "r", lines, &findings), 0);
 	ck_assert_uint_eq(json_array_size(lines), 8);
 	for (size_t i = 0; i < 8; i++) {
 		ck_assert_msg(!strcmp(finding(i), found[i]), "line %zu: %s", i,
@@ -158,6 +158,54 @@ START_TEST(channels_and_threads)
 		ck_assert(number(i, "sub") == 3);
 	}
 	ck_assert_uint_eq(findings, 4);
+	finish();
+}
+END_TEST
+
+/* Two pieces are as good as one, and what was cleared is not seen any more. */
+START_TEST(pieces_are_put_together)
+{
+	struct quality *piece[2], *sum;
+
+	start("vdif", HEAD + DATA);
+	for (unsigned i = 0; i < 2; i++) {
+		open_with((struct quality_args){ .tones = 0 });
+		piece[i] = q;
+	}
+	open_with((struct quality_args){ .tones = 0 });
+	sum = q;
+	for (unsigned i = 0; i < FRAMES; i++) {
+		q = piece[i % 2];
+		header_make(2, 1000 * i, 2);
+		data_make("ncn=");
+		ck_assert_int_eq(add(), 0);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_int_eq(quality_merge(sum, piece[i]), 0);
+	ck_assert_int_eq(quality_json(sum, "r", lines, &findings), 0);
+	ck_assert_uint_eq(json_array_size(lines), 4);
+	ck_assert_str_eq(finding(0), "");
+	ck_assert_str_eq(finding(1), "constant");
+	ck_assert_str_eq(finding(2), "same");
+	ck_assert_str_eq(finding(3), "same");
+	ck_assert(number(0, "samples") == FRAMES * DATA);
+	ck_assert(number(0, "frames") == FRAMES);
+	ck_assert_uint_eq(quality_counts(sum).frames, FRAMES);
+
+	quality_clear(sum);
+	json_array_clear(lines);
+	ck_assert_int_eq(quality_json(sum, "r", lines, &findings), 0);
+	ck_assert_uint_eq(json_array_size(lines), 0);
+	q = sum;
+	header_make(2, 7, 2);
+	data_make("nnnn");
+	ck_assert_int_eq(add(), 0);
+	ck_assert_int_eq(quality_json(sum, "r", lines, &findings), 0);
+	ck_assert_str_eq(finding(1), "");
+	ck_assert(number(1, "samples") == DATA);
+	quality_close(piece[0]);
+	quality_close(piece[1]);
+	q = sum;
 	finish();
 }
 END_TEST
@@ -225,12 +273,12 @@ START_TEST(mark5b_needs_to_be_told)
 		    &(struct format_packet){ .has = FORMAT_TIME,
 					     .second = shape.around },
 		    NULL, m5b);
-	ck_assert_int_eq(quality_add(q, m5b, why, sizeof why), -EINVAL);
+	ck_assert_int_eq(quality_add(q, SUB, m5b, why, sizeof why), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(why, "--channels"));
 	quality_close(q);
 	open_with((struct quality_args){ .bits = 2, .channels = 16 });
-	ck_assert_int_eq(quality_add(q, m5b, why, sizeof why), 0);
-	ck_assert_int_eq(quality_json(q, "r", 0, lines, &findings), 0);
+	ck_assert_int_eq(quality_add(q, SUB, m5b, why, sizeof why), 0);
+	ck_assert_int_eq(quality_json(q, "r", lines, &findings), 0);
 	ck_assert_uint_eq(json_array_size(lines), 16);
 	ck_assert(number(0, "samples") == 2500);
 	ck_assert_str_eq(finding(15), "constant");
@@ -238,5 +286,6 @@ START_TEST(mark5b_needs_to_be_told)
 }
 END_TEST
 
-SUITE("quality", channels_and_threads, frames_that_do_not_fit_are_counted,
-      what_cannot_be_judged_is_said, mark5b_needs_to_be_told)
+SUITE("quality", channels_and_threads, pieces_are_put_together,
+      frames_that_do_not_fit_are_counted, what_cannot_be_judged_is_said,
+      mark5b_needs_to_be_told)
