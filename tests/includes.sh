@@ -60,15 +60,15 @@ part src/control 'contract base net' .
 part src/store 'contract wire net base control' \
 	disk record foreign recording list view read write finish repair
 store=$listed
+part src/signal 'contract base' .
 part src/flow "$store channel" \
 	memory place slots heaps receive output write source send copy
-part src/daemon "$listed" \
+part src/daemon "$listed signal" \
 	loop conf disks sessions transfers schedule requests main
 # A client of spated: what it shares with the store is how names, files beneath
 # a folder, foreign formats and rows of a list are read; it opens no recording.
 part src/vsi 'contract wire net base control store/disk store/foreign store/list' .
 part src/web 'contract wire net base control store/disk' .
-part src/signal 'contract base' .
 part src/cli "$store signal" show send . schedule disks gen
 part fuse "$store" live tree .
 part plugins/format 'contract' .

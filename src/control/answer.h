@@ -141,6 +141,12 @@ enum {
 	X(COUNT, subs, ANSWER, "substreams")                                   \
 	X(COUNT, parts, ANSWER, "recordings that it is split into")            \
 	X(TEXT, recording, ANSWER | KEY_COLUMN, "that runs", "recording")      \
+	X(TEXT, quality, ANSWER | KEY_COLUMN,                                  \
+	  "of the signal that is recorded: ok, or findings with how many "     \
+	  "channels have each; null: it is not looked at",                     \
+	  "signal")                                                            \
+	X(JSON, channels, ANSWER,                                              \
+	  "list of these, in the last seconds: QUALITY_KEYS")                  \
 	X(TEXT, armed, ANSWER, "recording that waits for its start")           \
 	X(TEXT, store, ANSWER, "heap or cube: how heaps are stored")           \
 	X(COUNT, recordings, ANSWER, "begun since spated was started")         \

@@ -27,6 +27,7 @@ libdaemon_a_SOURCES = \
 	%D%/sessions/recording_input.c %D%/sessions/recording_input.h \
 	%D%/sessions/report.c %D%/sessions/report.h \
 	%D%/sessions/session.c %D%/sessions/session.h \
+	%D%/sessions/signal_thread.c %D%/sessions/signal_thread.h \
 	%D%/sessions/stream_input.c %D%/sessions/stream_input.h \
 	%D%/transfers/inbox.c %D%/transfers/inbox.h \
 	%D%/transfers/relay.c %D%/transfers/relay.h \
@@ -57,7 +58,7 @@ libdaemon_a_SOURCES = \
 	%D%/main/daemon.c %D%/main/daemon.h
 sbin_PROGRAMS += spated
 spated_SOURCES = %D%/main/main.c
-spated_LDADD = libdaemon.a $(FLOW_LIBS)
+spated_LDADD = libdaemon.a $(SIGNAL_LIBS) $(FLOW_LIBS)
 if HAVE_SYSTEMD
 libdaemon_a_SOURCES += %D%/requests/notify.c
 spated_LDADD += $(SYSTEMD_LIBS)

@@ -4,6 +4,7 @@ libflow_a_SOURCES = \
 	%D%/memory/block_pool.c %D%/memory/block_pool.h \
 	%D%/memory/block_record.c %D%/memory/block_record.h \
 	%D%/memory/checksums.c %D%/memory/checksums.h \
+	%D%/memory/frame_ring.c %D%/memory/frame_ring.h \
 	%D%/memory/heartbeat.h \
 	%D%/memory/shm_page.c %D%/memory/shm_page.h \
 	%D%/memory/memfile.c %D%/memory/memfile.h \

@@ -1,4 +1,4 @@
-# What frames say of the signal: needed by the command, not by plugins.
+# What frames say of the signal: needed by spate and spated, not by plugins.
 noinst_LIBRARIES += libsignal.a
 libsignal_a_SOURCES = \
 	%D%/finding.c %D%/finding.h \

@@ -29,6 +29,7 @@ FLOW_SHORT = \
 	%D%/old_recordings.sh \
 	%D%/real_vdif.sh \
 	%D%/quality.sh \
+	%D%/quality_live.sh \
 	%D%/read_rows.sh \
 	%D%/foreign_read.sh \
 	%D%/disks_come.sh \

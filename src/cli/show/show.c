@@ -672,6 +672,7 @@ running_row(struct table *t, const json_t *info)
 	table_cell(t, "%" PRIu64, field_number(info, "packets_lost"));
 	table_cell(t, "%" PRIu64 "/%" PRIu64,
 		   total - field_number(blocks, "free"), total);
+	table_cell(t, "%s", field_text(info, "quality"));
 }
 
 /* Prints a line for each link of a running recording that does not hold. */
@@ -695,13 +696,15 @@ void
 show_running(const json_t *infos, unsigned indent)
 {
 	static const struct table_column columns[] = {
-		{ "id", true },		 { "name", false }, { "stream", false },
-		{ "state", false },	 { "left", true },  { "rate", true },
-		{ "packets", true },	 { "lost", true },  { "buffers", true },
+		{ "id", true },		 { "name", false },
+		{ "stream", false },	 { "state", false },
+		{ "left", true },	 { "rate", true },
+		{ "packets", true },	 { "lost", true },
+		{ "buffers", true },	 { "signal", false },
 		{ "substreams", false },
 	};
 	bool subs = has_subs(infos);
-	struct table *t = table_open(columns, 9 + subs);
+	struct table *t = table_open(columns, 10 + subs);
 	const json_t *info;
 	size_t i;
 

@@ -41,6 +41,9 @@ struct stream_options {
 	uint64_t max_gap;
 	int64_t max_age;
 	double max_loss;
+	bool quality;
+	uint32_t sample_bits, sample_channels; /* 0: the header says it */
+	uint32_t tones, tone_offset;	       /* Hz; 0: there are none */
 };
 
 /* The key by which a stream is split into recordings of their own. */

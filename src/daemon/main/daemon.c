@@ -23,6 +23,9 @@
  *                   schedule's folder, or a disk to be added, answers; hang
  *                   with them;
  *                   name_lookup_find, name_lookup_answers, name_lookup_stop
+ *   signal          looks at the samples of some frames, which receivers copy
+ *                   into rings; the lowest priority, and nobody waits for it;
+ *                   signal_watch_end, signal_thread_stop
  *   resume          reads what disks have of a recording that is to go on, for
  *                   one order; the event loop waits for three seconds
  *                   (session.c), and one that hangs with a disk is left alone
@@ -190,6 +193,7 @@ daemon_run(struct daemon *d)
 		catalogue_thread_step(d->r.catalogue, &d->r.disks);
 		probes_step(&d->r, NULL);
 		daemon_housekeeping(d);
+		signal_thread_step(d->r.signal);
 	}
 	return 0;
 }
@@ -357,6 +361,8 @@ threads_start(struct daemon *d, struct fault *fault)
 	if (!err)
 		err = housekeeping_start(&d->housekeeping, wake, d);
 	if (!err)
+		err = signal_thread_start(&d->r.signal);
+	if (!err)
 		err = name_lookup_start(&d->r.lookup);
 	if (!err)
 		err = name_lookup_start(&d->host.folder);
@@ -371,6 +377,7 @@ threads_start(struct daemon *d, struct fault *fault)
 					   .receivers = &d->r.receivers,
 					   .queue = d->r.queue,
 					   .disks = &d->r.disks,
+					   .signal = d->r.signal,
 					   .durable = d->r.setup.durable,
 					   .wake = wake,
 					   .arg = d };
@@ -486,6 +493,7 @@ daemon_finish(struct daemon *d)
 	sent = transfers_finish(&d->transfers);
 	closer_stop(d->r.closer);
 	receivers_stop(&d->r.receivers);
+	signal_thread_stop(d->r.signal);
 	left = !inbox_close(d->inbox);
 	housekeeping_stop(d->housekeeping);
 	name_lookup_stop(d->r.lookup);

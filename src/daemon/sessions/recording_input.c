@@ -50,6 +50,8 @@ recording_input_close(struct recording_input *s)
 	list_remove(s);
 	for (unsigned k = 0; s->share && k < s->in->shares; k++)
 		subscriber_free(s->share[k].subscriber);
+	if (s->watch)
+		signal_watch_end(s->watch);
 	for (unsigned i = 0; s->part && i < s->in->stream->keys; i++)
 		backlog_free(s->part[i].backlog);
 	if (s->pool)
@@ -370,6 +372,11 @@ placement_of(struct recording_input *s, unsigned k, unsigned i)
 					    .out = part->out.out,
 					    .arg = part->out.arg };
 
+	/* each thread has a ring of its own, or takes turns at its substream's
+	 */
+	if (s->watch)
+		placement.frames = signal_watch_ring(
+		    s->watch, stream->plan.threads > 1 ? i : k);
 	if (part->backlog) {
 		placement.out = backlog_take;
 		placement.arg = part->backlog;
@@ -451,6 +458,26 @@ shared_feed(struct recording_input *s, const struct recording_input_args *args)
 	return err;
 }
 
+/* Has its samples looked at; a recording goes on without. */
+static void
+watch_begin(struct recording_input *s, struct signal_thread *thread)
+{
+	struct stream *stream = s->in->stream;
+	struct signal_watch_args args = {
+		.stream = stream,
+		.shape = &s->in->share[0].shape,
+		.name = s->name,
+		.rings = stream->plan.threads > 1 ? stream->plan.subs
+						  : s->in->shares,
+	};
+
+	if (!thread || s->passing || !signal_watch_can(stream))
+		return;
+	if (signal_watch_begin(&s->watch, thread, &args))
+		log_line(LEVEL_WARN, s->name,
+			 "its signal is not looked at: out of memory");
+}
+
 int
 recording_input_feed(struct recording_input *s,
 		     const struct recording_input_args *args,
@@ -469,6 +496,7 @@ recording_input_feed(struct recording_input *s,
 	}
 	if (err)
 		return err;
+	watch_begin(s, args->signal);
 	if (s->in->stream->plan.threads > 1)
 		return shared_feed(s, args);
 	for (unsigned k = 0; k < s->in->shares && !err; k++)

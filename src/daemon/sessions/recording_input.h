@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/sessions/signal_thread.h"
 #include "daemon/sessions/stream_input.h"
 #include "flow/receive/backlog.h"
 #include "flow/receive/subscriber.h"
@@ -58,8 +59,9 @@ struct recording_input {
 	struct recording_input_share
 	    *share; /* one per share of the stream input */
 	struct recording_input_part *part; /* one per key of the stream */
-	unsigned users;			   /* sessions that it feeds */
-	bool passing; /* it is only relayed, not recorded */
+	struct signal_watch *watch; /* NULL: its samples are not looked at */
+	unsigned users;		    /* sessions that it feeds */
+	bool passing;		    /* it is only relayed, not recorded */
 	bool begun;
 	const char *stopped;	      /* why it was stopped; NULL: it runs */
 	struct recording_input *next; /* stream_input::recordings */
@@ -77,7 +79,8 @@ struct recording_input {
 /* Arguments of recording_input_feed. */
 struct recording_input_args {
 	struct time_window time_window;
-	bool waits;  /* blocks wait for recording_input_release */
+	bool waits; /* blocks wait for recording_input_release */
+	struct signal_thread *signal; /* NULL: nobody looks at samples */
 	bool lesser; /* gives way to recordings, see subscriber_args */
 	/* ns of data from before the time window opens that wait, too */
 	int64_t backlog;

@@ -629,7 +629,7 @@ links_json(const struct session *s, int64_t now)
 }
 
 static void
-live_take(struct session *s, struct info *info)
+live_take(struct session *s, struct info *info, struct signal_view *signal)
 {
 	int64_t now = clock_steady();
 	double left = (double)(s->stop_at - now) / 1e9;
@@ -642,6 +642,14 @@ live_take(struct session *s, struct info *info)
 	info->rate = s->rate;
 	info->by = s->by[0] ? s->by : NULL;
 	info->learning = stream_input_learning(s->in);
+	info->quality_frames = info->quality_missed = KEY_UNKNOWN;
+	if (s->input->watch) {
+		signal_watch_look(s->input->watch, s->part, signal);
+		json_decref(signal->lines);
+		info->quality = signal->text[0] ? signal->text : NULL;
+		info->quality_frames = signal->frames;
+		info->quality_missed = signal->missed;
+	}
 	info->blocks = json_pack("{s:i, s:i}", "total",
 				 (int)block_pool_blocks(s->input->pool), "free",
 				 (int)block_pool_free_blocks(s->input->pool));
@@ -654,6 +662,7 @@ json_t *
 report_info(struct session *s)
 {
 	unsigned groups = INFO | INFO_DAEMON;
+	struct signal_view signal;
 	struct info info;
 
 	info_take(s, &info);
@@ -661,7 +670,7 @@ report_info(struct session *s)
 		groups |= INFO_HEAPS;
 	if (s->state != SESSION_ENDED) {
 		groups |= INFO_LIVE;
-		live_take(s, &info);
+		live_take(s, &info, &signal);
 	}
 	return keys_json(info_keys, &info, groups);
 }
@@ -854,9 +863,32 @@ stream_totals_set(struct recorder *r, const struct stream *s,
 	stream->drops = drops_json(&now.c);
 }
 
+/* Sets what the samples of the stream's recordings say; of a split stream the
+ * channels of all parts, and the first part that something is wrong with. */
+static void
+stream_signal_set(struct recorder *r, const struct stream *s,
+		  struct answer_stream *stream, struct signal_view *view)
+{
+	struct signal_view one;
+
+	*view = (struct signal_view){ .frames = 0 };
+	stream->channels = json_array();
+	for (struct session *of = r->sessions; of; of = of->next) {
+		if (strcmp(of->stream->name, s->name) != 0 || !of->input->watch)
+			continue;
+		signal_watch_look(of->input->watch, of->part, &one);
+		json_array_extend(stream->channels, one.lines);
+		json_decref(one.lines);
+		if (!view->text[0] || !strcmp(view->text, "ok"))
+			*view = one;
+	}
+	stream->quality = view->text[0] ? view->text : NULL;
+}
+
 json_t *
 report_stream(struct recorder *r, const struct stream *s)
 {
+	struct signal_view signal;
 	char sequence[SHAPE_SEQUENCE_TEXT];
 	struct answer_stream stream = {
 		.name = s->name,
@@ -884,6 +916,7 @@ report_stream(struct recorder *r, const struct stream *s)
 		json_array_append_new(stream.listen,
 				      json_string(s->listen.text[i]));
 	stream_totals_set(r, s, &stream);
+	stream_signal_set(r, s, &stream, &signal);
 	return keys_json(stream_keys, &stream, ANSWER);
 }
 

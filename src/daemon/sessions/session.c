@@ -490,6 +490,7 @@ sessions_make(struct session **list, const struct session_host *host,
 	struct recording_input_args from = {
 		.time_window = window_of(&args->when, input->in->begun),
 		.backlog = args->when.backlog,
+		.signal = host->signal,
 		.changed = changed,
 		.arg = (void *)host,
 	};

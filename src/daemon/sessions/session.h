@@ -14,6 +14,7 @@
 #include "daemon/sessions/kernel.h"
 #include "daemon/sessions/overrun_cause.h"
 #include "daemon/sessions/recording_input.h"
+#include "daemon/sessions/signal_thread.h"
 #include "flow/output/output.h"
 #include "flow/write/writer.h"
 
@@ -61,6 +62,7 @@ struct session_host {
 	struct receivers *receivers;
 	struct queue *queue;
 	struct disk_set *disks;
+	struct signal_thread *signal;
 	int64_t durable;
 	void (*wake)(void *arg); /* wakes the event loop; any thread */
 	void *arg;

@@ -28,6 +28,7 @@
  */
 struct placement;
 struct scratch;
+struct frame_ring;
 
 struct placement_args {
 	const struct format_ops *format;
@@ -46,6 +47,9 @@ struct placement_args {
 	int64_t max_age;  /* ns; an open block closes when its first packet is
 			     this old */
 	const char *name; /* name of the recording, for the log */
+	/* Gets copies of some frames; of the receiver thread that calls.  NULL:
+	 * none.  Heaps are never copied. */
+	struct frame_ring *frames;
 	/* Takes over a CLOSED block; called on the receiver thread. */
 	void (*out)(void *arg, struct block *b);
 	void *arg;

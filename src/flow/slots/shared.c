@@ -33,6 +33,7 @@
 
 #include "flow/place/time_window.h"
 #include "flow/place/learn.h"
+#include "flow/memory/frame_ring.h"
 #include "flow/slots/slots_priv.h"
 
 #define SHARED_PATIENCE 100000000ll /* ns */
@@ -373,6 +374,19 @@ slot_put(struct handle *h, uint64_t rel, const struct receive_packet *k,
 	return VERDICT_DONE;
 }
 
+/* Copies the packet if it is one of those that are chosen, a few dozen a second:
+ * only then do threads take turns at the ring. */
+static void
+packet_sample(struct shared *s, const struct format_packet *f,
+	      const void *payload)
+{
+	if (!frame_ring_wants(s->slots->a.frames, f))
+		return;
+	pthread_mutex_lock(&s->lock);
+	slots_sample(s->slots, f, payload);
+	pthread_mutex_unlock(&s->lock);
+}
+
 /* Places or drops a packet.  `sure`: this thread went on ahead since, so the
  * packet is no echo. */
 static enum verdict
@@ -393,8 +407,12 @@ packet_put(struct handle *h, const struct receive_packet *k, bool sure)
 	if (at < s->began || (!near && at < s->turned))
 		return packet_drop(h, DROP_LATE);
 	verdict = near ? slot_put(h, rel, k, sure) : VERDICT_LEFT;
-	if (h->base.counts.placed != placed && !(f.has & FORMAT_READABLE))
+	if (h->base.counts.placed == placed)
+		return verdict;
+	if (!(f.has & FORMAT_READABLE))
 		h->base.counts.unreadable++;
+	if (s->slots->a.frames)
+		packet_sample(s, &f, k->payload);
 	return verdict;
 }
 

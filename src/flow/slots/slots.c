@@ -38,6 +38,7 @@
 
 #include "flow/place/learn.h"
 #include "flow/memory/checksums.h"
+#include "flow/memory/frame_ring.h"
 
 /* Packets that a candidate needs ahead of the head: fewer for small blocks,
  * since a stream may begin with losses. */
@@ -199,6 +200,85 @@ slots_read(const struct slots *p, const struct receive_packet *k,
 	return f->has & FORMAT_SEQUENCE ? DROP_KINDS : DROP_UNREADABLE;
 }
 
+static uint32_t
+fps_of(const struct slots *p)
+{
+	uint32_t fps = p->a.shape->fps;
+
+	if (!fps && p->a.fps)
+		fps = atomic_load_explicit(p->a.fps, memory_order_relaxed);
+	return fps == LEARN_WAIT ? 0 : fps;
+}
+
+void
+slots_sample(const struct slots *p, const struct format_packet *f,
+	     const void *payload)
+{
+	if (p->parts == 1 && frame_ring_wants(p->a.frames, f))
+		frame_ring_put(p->a.frames, p->a.sub, fps_of(p), payload);
+}
+
+/* Notes a frame that is to be copied, or copies it if it is a packet.  One frame
+ * of several packets can be waited for. */
+static void
+packet_sample(struct slots *p, const struct format_packet *f,
+	      const void *payload, uint64_t rel)
+{
+	if (!p->a.frames || p->frame_waits)
+		return;
+	if (p->parts == 1) {
+		slots_sample(p, f, payload);
+	} else if (!f->part && frame_ring_wants(p->a.frames, f)) {
+		p->frame_waits = true;
+		p->frame_run = p->window.run;
+		p->frame = rel;
+	}
+}
+
+/* Returns the block with this slot, and the slot's number in it; NULL: it has
+ * left. */
+static struct block *
+block_of(const struct slots *p, uint64_t rel, uint32_t *slot)
+{
+	const struct window *w = &p->window;
+	uint64_t off = rel - w->origin;
+
+	*slot = (uint32_t)(off % p->slots);
+	if (rel >= w->origin)
+		return off < (uint64_t)WINDOW_OPEN * p->slots
+			   ? w->open[off / p->slots]
+			   : NULL;
+	for (struct block *b = w->closed; b; b = b->next) {
+		*slot = (uint32_t)(rel - b->first);
+		if (b->run == w->run && rel >= b->first &&
+		    rel - b->first < b->used)
+			return b;
+	}
+	return NULL;
+}
+
+/* Copies the frame that is waited for, if all of its packets are there; gives it
+ * up when its block leaves. */
+static void
+frame_sample(struct slots *p)
+{
+	uint32_t slot = 0, n = 0;
+	const struct block *b = NULL;
+
+	if (p->window.running && p->frame_run == p->window.run)
+		b = block_of(p, p->frame, &slot);
+	if (!b || slot + p->parts > b->slots) {
+		p->frame_waits = false;
+		return;
+	}
+	while (n < p->parts && block_has(b, slot + n))
+		n++;
+	if (n < p->parts)
+		return;
+	frame_ring_put(p->a.frames, p->a.sub, fps_of(p), block_slot(b, slot));
+	p->frame_waits = false;
+}
+
 /* Teaches the prediction of the source that this packet came. */
 static void
 packet_saw(const struct slots *p, uint64_t rel)
@@ -232,6 +312,8 @@ packet_place(struct slots *p, const struct receive_packet *k)
 		return;
 	slots_oppose(p, 1, rel >= p->window.highest ? p->now : SLOTS_NEVER);
 	to = slots_give(p, rel, f.has & FORMAT_READABLE);
+	if (to)
+		packet_sample(p, &f, k->payload, rel);
 	if (rel >= p->reached)
 		p->reached = rel + 1;
 	packet_saw(p, rel);
@@ -325,6 +407,8 @@ static void
 batch_finish(struct slots *p)
 {
 	relocate_settle(p->relocate);
+	if (p->frame_waits)
+		frame_sample(p);
 	if (!p->unsummed)
 		blocks_sum(p);
 	window_pass_on(&p->window, is_pressed(p));

@@ -60,7 +60,12 @@ struct slots {
 	struct candidate_packet more[CANDIDATE_MORE];
 	/* Candidate inside the window; see slots_run.c. */
 	struct candidate echo;
-	bool echoed;   /* echo packets are copied at the end of the batch */
+	bool echoed; /* echo packets are copied at the end of the batch */
+	/* A frame of several packets that is to be copied when all of them are
+	 * there, by the sequence of its first one, relative to frame_run. */
+	uint64_t frame;
+	uint32_t frame_run;
+	bool frame_waits;
 	bool unsummed; /* leave checksums to the thread that seals the block */
 	struct parking parking;
 
@@ -117,6 +122,11 @@ void slots_rivals(struct slots *p, unsigned n, int64_t ahead, int64_t now);
  * if the packet was dropped (and counted).
  */
 uint8_t *slots_give(struct slots *p, uint64_t rel, bool readable);
+
+/* Copies a frame of one packet into the ring if it is one of those that are
+ * chosen.  The ring belongs to the calling thread. */
+void slots_sample(const struct slots *p, const struct format_packet *f,
+		  const void *payload);
 
 /* Sorts packets of one source as one batch.  The caller has counted them as
  * datagrams. */

@@ -100,6 +100,13 @@ enum {
 	  "spate-vsi took the command")                                        \
 	X(BOOL, learning, INFO_LIVE, "the stream is still being looked at")    \
 	X(JSON, blocks, INFO_LIVE, "of memory: `total`, `free`")               \
+	X(TEXT, quality, INFO_LIVE,                                            \
+	  "of the signal in the last seconds: ok, or findings with how many "  \
+	  "channels have each; null: it is not looked at")                     \
+	X(COUNT, quality_frames, INFO_LIVE,                                    \
+	  "looked at, of all parts of a split stream")                         \
+	X(COUNT, quality_missed, INFO_LIVE,                                    \
+	  "chosen, and not looked at for lack of time")                        \
 	X(BYTES, durable, INFO_LIVE,                                           \
 	  "of `bytes`, those that a failure of the power would leave")         \
 	X(BOOL, well, INFO_LIVE, "all of `links` hold")                        \

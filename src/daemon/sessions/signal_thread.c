@@ -1,0 +1,636 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A watch has what it saw in two pieces, of PIECE each: one is being filled, the
+ * other one is that before it.  Both together are judged once a second, so that
+ * a defect is seen within seconds, and seen to go away.  A stream of which only
+ * a few frames can be looked at has longer pieces, since a frame of a thread
+ * says nothing about the next one.
+ *
+ * Frames are chosen by number, so that all threads and substreams are seen at
+ * the same times.  With the time that a frame takes, as measured, and the frames
+ * per second of the stream the number follows from what the thread may need.
+ *
+ * A watch belongs to the signal thread from signal_watch_begin() on until it has
+ * set `done`; only what is under its lock is shared.  The event loop frees it
+ * then, because the stream that it holds is the event loop's.
+ */
+#include "daemon/sessions/signal_thread.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/worker.h"
+#include "signal/finding.h"
+#include "signal/quality.h"
+
+enum {
+	PLACES = 64,	   /* of a ring, at least */
+	PLACES_MOST = 512, /* for streams of many substreams */
+	SHARE = 100, /* the thread needs one part in so many of the time */
+	ENOUGH = 4,  /* frames of a thread that say something */
+	EVERY_FIRST = 1009,
+	EVERY_MOST = 1 << 24,
+	SECONDS_MOST = 60,
+	GONE = 3,  /* looks without a finding until it is called gone */
+	TURN = 64, /* frames of a watch before it is the next one's turn */
+};
+
+#define ROUND	   (NS_SECOND / 10)
+#define LOOK	   NS_SECOND
+#define PIECE	   (5 * NS_SECOND / 2)
+#define PIECE_MOST (10 * NS_SECOND)
+#define COST_FIRST INT64_C(300000) /* ns of a frame, until it is measured */
+#define END	   (2 * NS_SECOND)
+
+/* What is wrong with a part of a split stream, or with the whole stream. */
+struct signal_part {
+	unsigned channels;		/* that were seen */
+	unsigned found[FINDING_COUNT];	/* channels with each finding */
+	unsigned logged[FINDING_COUNT]; /* 0, or looks until it is gone */
+};
+
+struct signal_watch {
+	struct signal_thread *thread;
+	struct signal_watch *next; /* under signal_thread::lock */
+	atomic_bool ends;	   /* set by the event loop, and... */
+	atomic_bool done;	   /* ...by the signal thread (release) */
+
+	/* Constant. */
+	struct stream *stream; /* a reference of the event loop's */
+	char name[160];
+	struct frame_ring **ring;
+	unsigned rings, parts;
+
+	/* The signal thread's. */
+	struct format_shape shape;
+	struct quality *piece[2]; /* the one that is filled, and the last */
+	struct quality *sum;
+	bool refused; /* its samples cannot be judged */
+	int64_t piece_at, look_at;
+	int64_t cost; /* ns of a frame */
+	uint64_t judged, chosen_at;
+	unsigned threads; /* threads and substreams that were seen */
+
+	/* Under the lock, for the event loop. */
+	pthread_mutex_t lock;
+	struct signal_part *part;
+	json_t *lines;
+	uint64_t frames;
+};
+
+struct signal_thread {
+	struct worker *worker;
+	pthread_mutex_t lock; /* over the list */
+	struct signal_watch *watches;
+	unsigned running;
+};
+
+/* ---- the quality of a watch -------------------------------------------- */
+
+static void
+qualities_close(struct signal_watch *w)
+{
+	quality_close(w->piece[0]);
+	quality_close(w->piece[1]);
+	quality_close(w->sum);
+	w->piece[0] = w->piece[1] = w->sum = NULL;
+}
+
+static int
+qualities_open(struct signal_watch *w)
+{
+	const struct stream_options *o = &w->stream->o;
+	struct quality_args args = {
+		.format = w->stream->format,
+		.shape = &w->shape,
+		.bits = o->sample_bits,
+		.channels = o->sample_channels,
+		.tones = w->shape.fps ? o->tones : 0,
+		.tone_offset = o->tone_offset,
+	};
+	struct quality **to[] = { &w->piece[0], &w->piece[1], &w->sum };
+	char why[320];
+	int err = 0;
+
+	for (unsigned i = 0; i < 3 && !err; i++)
+		err = quality_open(to[i], &args, why, sizeof why);
+	return err;
+}
+
+static void
+refuse(struct signal_watch *w, const char *why)
+{
+	w->refused = true;
+	log_line(LEVEL_INFO, w->name, "its signal is not looked at: %s", why);
+}
+
+/* Begins anew with the frames per second, without which samples have no time. */
+static void
+fps_set(struct signal_watch *w, uint32_t fps)
+{
+	w->shape.fps = fps;
+	qualities_close(w);
+	if (qualities_open(w))
+		refuse(w, "out of memory");
+}
+
+/* Tells whether the layout of the samples is known, from the header or the
+ * configuration. */
+static bool
+is_laid_out(struct signal_watch *w, const void *frame)
+{
+	const struct stream *s = w->stream;
+	struct format_samples layout;
+	struct format_packet p;
+
+	s->format->parse(&w->shape, NULL, frame, &p);
+	if (!(p.has & FORMAT_READABLE))
+		return true;
+	s->format->samples(&w->shape, frame, &layout);
+	return (layout.bits || s->o.sample_bits) &&
+	       (layout.channels || s->o.sample_channels);
+}
+
+static void
+frame_judge(struct signal_watch *w, const struct frame_place *f)
+{
+	char why[320] = "out of memory";
+
+	if (f->fps && !w->shape.fps)
+		fps_set(w, f->fps);
+	if (!w->judged && !is_laid_out(w, f->data))
+		refuse(w, "headers of its format do not say how many channels "
+			  "there are and of how many bits; `sample_channels` "
+			  "and `sample_bits` of the stream would");
+	if (!w->refused &&
+	    quality_add(w->piece[0], f->sub, f->data, why, sizeof why))
+		refuse(w, why);
+	w->judged++;
+}
+
+/* ---- which frames ------------------------------------------------------ */
+
+static int64_t
+cpu_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * NS_SECOND + t.tv_nsec;
+}
+
+static void
+choose(struct signal_watch *w, uint64_t every, uint64_t seconds)
+{
+	if (every > EVERY_MOST)
+		every = EVERY_MOST;
+	if (seconds > SECONDS_MOST)
+		seconds = SECONDS_MOST;
+	for (unsigned i = 0; i < w->rings; i++)
+		frame_ring_choose(w->ring[i], every ? (uint32_t)every : 1,
+				  seconds ? (uint32_t)seconds : 1);
+}
+
+/*
+ * Chooses as many frames as the thread has time for.  Each number is that of a
+ * frame of each thread and substream, so with many of them one number per
+ * second may be too much: then only some seconds are looked at.
+ */
+static void
+share_set(struct signal_watch *w)
+{
+	uint64_t frames = (uint64_t)(NS_SECOND / SHARE / w->cost);
+	uint64_t numbers;
+
+	if (w->thread->running > 1)
+		frames /= w->thread->running;
+	if (!frames)
+		frames = 1;
+	if (!w->shape.fps || !w->threads)
+		return;
+	numbers = frames / w->threads;
+	if (numbers)
+		choose(w, (w->shape.fps + numbers - 1) / numbers, 1);
+	else
+		choose(w, w->shape.fps, (w->threads + frames - 1) / frames);
+}
+
+/* ---- findings ---------------------------------------------------------- */
+
+static struct signal_part *
+part_of(struct signal_watch *w, struct signal_part *part, const json_t *line)
+{
+	json_int_t sub = json_integer_value(json_object_get(line, "sub"));
+
+	return w->parts > 1 && sub < w->parts ? &part[sub] : part;
+}
+
+/* Counts channels and findings; returns how many threads there are. */
+static unsigned
+lines_count(struct signal_watch *w, const json_t *lines,
+	    struct signal_part *part)
+{
+	const json_t *line, *name;
+	unsigned threads = 0;
+	size_t i, k;
+
+	json_array_foreach(lines, i, line) {
+		struct signal_part *p = part_of(w, part, line);
+
+		p->channels++;
+		threads +=
+		    !json_integer_value(json_object_get(line, "channel"));
+		json_array_foreach(json_object_get(line, "findings"), k, name)
+			p->found[finding_of(json_string_value(name))]++;
+	}
+	return threads;
+}
+
+static bool
+has_finding(const json_t *line, enum finding f)
+{
+	const json_t *name;
+	size_t i;
+
+	json_array_foreach(json_object_get(line, "findings"), i, name) {
+		if (finding_of(json_string_value(name)) == f)
+			return true;
+	}
+	return false;
+}
+
+static json_int_t
+number(const json_t *line, const char *key)
+{
+	return json_integer_value(json_object_get(line, key));
+}
+
+/* Logs that a finding began, with the first channel that has it. */
+static void
+finding_began(struct signal_watch *w, const struct signal_part *to,
+	      const json_t *lines, enum finding f)
+{
+	const struct signal_part *part = w->part;
+	const json_t *line;
+	size_t i;
+
+	json_array_foreach(lines, i, line) {
+		if (part_of(w, w->part, line) != to || !has_finding(line, f))
+			continue;
+		log_line(LEVEL_WARN, w->name,
+			 "signal: %s in %u of %u channels (substream "
+			 "%" JSON_INTEGER_FORMAT ", thread "
+			 "%" JSON_INTEGER_FORMAT ", channel "
+			 "%" JSON_INTEGER_FORMAT "%s): %s",
+			 finding_name(f), part[to - part].found[f],
+			 part[to - part].channels, number(line, "sub"),
+			 number(line, "thread"), number(line, "channel"),
+			 to->found[f] > 1 ? ", ..." : "", finding_sentence(f));
+		return;
+	}
+}
+
+/* Logs each finding once when it begins, and once when it is gone. */
+static void
+findings_log(struct signal_watch *w, struct signal_part *p, const json_t *lines)
+{
+	for (unsigned f = 0; f < FINDING_COUNT; f++) {
+		if (p->found[f] && !p->logged[f])
+			finding_began(w, p, lines, f);
+		if (p->found[f])
+			p->logged[f] = GONE;
+		else if (p->channels && p->logged[f] && !--p->logged[f])
+			log_line(LEVEL_INFO, w->name,
+				 "signal: %s is gone from all channels",
+				 finding_name(f));
+	}
+}
+
+/* Shows the event loop what was found. */
+static void
+lines_show(struct signal_watch *w, json_t *lines)
+{
+	struct signal_part *part = calloc(w->parts, sizeof *part);
+	json_t *old = lines;
+
+	if (part) {
+		w->threads = lines_count(w, lines, part);
+		pthread_mutex_lock(&w->lock);
+		for (unsigned i = 0; i < w->parts; i++) {
+			memcpy(part[i].logged, w->part[i].logged,
+			       sizeof part[i].logged);
+			w->part[i] = part[i];
+			findings_log(w, &w->part[i], lines);
+		}
+		old = w->lines;
+		w->lines = lines;
+		w->frames = w->judged;
+		pthread_mutex_unlock(&w->lock);
+	}
+	json_decref(old);
+	free(part);
+}
+
+static void
+look(struct signal_watch *w)
+{
+	json_t *lines = json_array();
+	unsigned findings = 0;
+	int err = lines ? 0 : -ENOMEM;
+
+	quality_clear(w->sum);
+	for (unsigned i = 0; i < 2 && !err; i++)
+		err = quality_merge(w->sum, w->piece[i]);
+	if (!err)
+		err = quality_json(w->sum, w->name, lines, &findings);
+	if (err)
+		json_decref(lines);
+	else
+		lines_show(w, lines);
+}
+
+/* Begins a new piece when the old one is long enough and says something. */
+static void
+piece_turn(struct signal_watch *w, int64_t now)
+{
+	struct quality *last = w->piece[1];
+	uint64_t frames = quality_counts(w->piece[0]).frames;
+
+	if (now - w->piece_at < PIECE ||
+	    (frames && frames < (uint64_t)ENOUGH * w->threads &&
+	     now - w->piece_at < PIECE_MOST))
+		return;
+	w->piece[1] = w->piece[0];
+	w->piece[0] = last;
+	quality_clear(last);
+	w->piece_at = now;
+}
+
+/* ---- the thread -------------------------------------------------------- */
+
+/* Judges frames that wait; true: there may be more. */
+static bool
+frames_take(struct signal_watch *w)
+{
+	int64_t began = cpu_now();
+	uint64_t judged = w->judged;
+	const struct frame_place *f;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < w->rings && n < TURN; i++) {
+		while (n < TURN && (f = frame_ring_get(w->ring[i]))) {
+			if (!w->refused)
+				frame_judge(w, f);
+			frame_ring_drop(w->ring[i]);
+			n++;
+		}
+	}
+	if (w->judged - judged >= ENOUGH) {
+		int64_t cost =
+		    (cpu_now() - began) / (int64_t)(w->judged - judged);
+
+		w->cost = (7 * w->cost + cost) / 8 + 1;
+	}
+	return n == TURN;
+}
+
+/* Looks at a watch; true: more frames wait. */
+static bool
+watch_step(struct signal_watch *w)
+{
+	int64_t now = clock_steady();
+	bool more = frames_take(w);
+
+	if (w->refused || now < w->look_at)
+		return more;
+	look(w);
+	piece_turn(w, now);
+	share_set(w);
+	/* thousands of channels take longer to judge than to count */
+	now = clock_steady() - now;
+	w->look_at = clock_steady() + (SHARE * now > LOOK ? SHARE * now : LOOK);
+	return more;
+}
+
+static struct signal_watch *
+watch_next(struct signal_thread *t, const struct signal_watch *w)
+{
+	struct signal_watch *next;
+
+	pthread_mutex_lock(&t->lock);
+	next = w ? w->next : t->watches;
+	while (next && atomic_load(&next->done))
+		next = next->next;
+	pthread_mutex_unlock(&t->lock);
+	return next;
+}
+
+static int64_t
+round_do(void *arg)
+{
+	struct signal_thread *t = arg;
+	struct signal_watch *w, *next;
+	unsigned running = 0;
+	bool more = false;
+
+	for (w = watch_next(t, NULL); w; w = next) {
+		bool ends = atomic_load(&w->ends);
+
+		next = watch_next(t, w);
+		if (watch_step(w)) {
+			more = true;
+		} else if (ends) {
+			atomic_store_explicit(&w->done, true,
+					      memory_order_release);
+			continue;
+		}
+		running += !w->refused;
+	}
+	t->running = running;
+	if (more)
+		return 0;
+	return running ? ROUND : WORKER_RESTS;
+}
+
+/* ---- the event loop ---------------------------------------------------- */
+
+int
+signal_thread_start(struct signal_thread **out)
+{
+	struct signal_thread *t = calloc(1, sizeof *t);
+	struct worker_args worker = { .name = "spate-signal",
+				      .round = round_do,
+				      .arg = t,
+				      .first = WORKER_RESTS,
+				      .nice = true,
+				      .finishes = true };
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	pthread_mutex_init(&t->lock, NULL);
+	err = worker_start(&t->worker, &worker);
+	if (err) {
+		pthread_mutex_destroy(&t->lock);
+		free(t);
+		return err;
+	}
+	*out = t;
+	return 0;
+}
+
+static void
+watch_free(struct signal_watch *w)
+{
+	for (unsigned i = 0; w->ring && i < w->rings; i++)
+		frame_ring_free(w->ring[i]);
+	qualities_close(w);
+	stream_drop(w->stream);
+	json_decref(w->lines);
+	pthread_mutex_destroy(&w->lock);
+	free(w->part);
+	free(w->ring);
+	free(w);
+}
+
+void
+signal_thread_step(struct signal_thread *t)
+{
+	struct signal_watch **at = &t->watches, *w;
+
+	pthread_mutex_lock(&t->lock);
+	while ((w = *at)) {
+		if (atomic_load_explicit(&w->done, memory_order_acquire)) {
+			*at = w->next;
+			watch_free(w);
+		} else {
+			at = &w->next;
+		}
+	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+void
+signal_thread_stop(struct signal_thread *t)
+{
+	if (!t || !worker_stop(t->worker, END))
+		return;
+	signal_thread_step(t);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}
+
+bool
+signal_watch_can(const struct stream *s)
+{
+	return s->o.quality && s->format->parse && s->format->samples;
+}
+
+/* A burst is a frame of each substream. */
+static unsigned
+places_of(const struct signal_watch_args *a)
+{
+	unsigned n = 2 * a->stream->plan.subs * a->stream->keys;
+
+	return n < PLACES ? PLACES : n < PLACES_MOST ? n : PLACES_MOST;
+}
+
+int
+signal_watch_begin(struct signal_watch **watch, struct signal_thread *t,
+		   const struct signal_watch_args *args)
+{
+	struct signal_watch *w = calloc(1, sizeof *w);
+	uint32_t frame = args->shape->payload * args->shape->parts;
+	int err = 0;
+
+	if (!w)
+		return -ENOMEM;
+	w->thread = t;
+	w->stream = stream_hold(args->stream);
+	w->shape = *args->shape;
+	/* learned lists of threads move; headers are read without */
+	w->shape.threads = NULL;
+	w->shape.threads_n = 0;
+	w->parts = args->stream->keys;
+	w->cost = COST_FIRST;
+	pthread_mutex_init(&w->lock, NULL);
+	snprintf(w->name, sizeof w->name, "%s", args->name);
+	w->part = calloc(w->parts, sizeof *w->part);
+	w->ring = calloc(args->rings, sizeof(struct frame_ring *));
+	if (!w->part || !w->ring)
+		err = -ENOMEM;
+	for (unsigned i = 0; i < args->rings && !err; i++) {
+		err = frame_ring_make(&w->ring[i], frame, places_of(args));
+		w->rings += !err;
+	}
+	if (!err)
+		err = qualities_open(w);
+	if (err) {
+		watch_free(w);
+		return err;
+	}
+	choose(w, EVERY_FIRST, 1);
+	w->piece_at = clock_steady();
+	pthread_mutex_lock(&t->lock);
+	w->next = t->watches;
+	t->watches = w;
+	pthread_mutex_unlock(&t->lock);
+	worker_poke(t->worker);
+	*watch = w;
+	return 0;
+}
+
+struct frame_ring *
+signal_watch_ring(struct signal_watch *w, unsigned ring)
+{
+	return w->ring[ring];
+}
+
+void
+signal_watch_end(struct signal_watch *w)
+{
+	atomic_store(&w->ends, true);
+	worker_poke(w->thread->worker);
+}
+
+/* Writes "ok", or "dead 2, same 4". */
+static void
+part_show(const struct signal_part *p, char *text, size_t bytes)
+{
+	size_t at = 0;
+
+	snprintf(text, bytes, "%s", p->channels ? "ok" : "");
+	for (unsigned f = 0; f < FINDING_COUNT && at < bytes; f++) {
+		if (p->found[f])
+			at += (size_t)snprintf(text + at, bytes - at, "%s%s %u",
+					       at ? ", " : "", finding_name(f),
+					       p->found[f]);
+	}
+}
+
+void
+signal_watch_look(struct signal_watch *w, unsigned part,
+		  struct signal_view *view)
+{
+	*view = (struct signal_view){ .lines = json_array() };
+	for (unsigned i = 0; i < w->rings; i++)
+		view->missed += frame_ring_missed(w->ring[i]);
+	pthread_mutex_lock(&w->lock);
+	view->frames = w->frames;
+	part_show(&w->part[part], view->text, sizeof view->text);
+	for (size_t i = 0; i < json_array_size(w->lines); i++) {
+		const json_t *line = json_array_get(w->lines, i);
+
+		if (part_of(w, w->part, line) == &w->part[part])
+			json_array_append_new(view->lines,
+					      json_deep_copy(line));
+	}
+	pthread_mutex_unlock(&w->lock);
+}

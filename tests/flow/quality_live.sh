@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash source=tests/flow/functions.sh
+#
+#   gen --(a signal, of which something is wrong for a while)--> spated --> disk
+#                                                                  |
+#   what is wrong, while it is: status, streams, log <-- some frames
+#
+. "${BASH_SOURCE%/*}/functions.sh"
+
+disks_make 1
+
+# begin FORMAT KEYS: records a stream.
+begin()
+{
+	conf_write "$(stream_text "format = \"$1\"; prefix = 8; $2")"
+	spated_start
+	spate record live --stream s
+}
+
+# send ARGS: sends as fast as the data are, until it is told to end.
+send()
+{
+	"$SPATE" gen --to "udp://127.0.0.1:$port" --packets 1000000 --json \
+		"$@" >"$work/sent" 2>&1 &
+	sender=$!
+	at_end "kill -KILL $sender 2>/dev/null"
+}
+
+send_end()
+{
+	kill -INT "$sender"
+	wait "$sender" || true
+}
+
+# The signal as a whole.
+seen()
+{
+	spate status --json | jq -r '.recordings[0].quality'
+}
+
+sees()
+{
+	[ "$(seen)" = "$1" ]
+}
+
+lines_of()
+{
+	grep -c "$1" "$log" || true
+}
+
+# A channel of a thread dies and is mended; all the others are good.
+begin vdif 'payload = 8032; fps = 500; threads = [ 0, 1 ]; tones = 1000000;'
+send --rate 64Mbps --fps 500 --format vdif --threads 0,1 -o channels=2 \
+	--tones 1000000 --defect dead=1/1 --defect dc=0/0
+wait_for 60 sees "dead 1, dc 1, tones-gone 1"
+spate streams --json >"$work/streams"
+same "the stream's signal" "$(jq -r .quality "$work/streams")" \
+	"dead 1, dc 1, tones-gone 1"
+same "its channels" "$(jq -r '.channels[] |
+	"\(.thread)/\(.channel) \(.findings | join(","))"' "$work/streams")" \
+	"0/0 dc
+0/1 
+1/0 
+1/1 dead,tones-gone"
+spate status >"$work/table"
+grep -q ' dead 1, dc 1, tones-gone 1$' "$work/table"
+send_end
+send --rate 64Mbps --fps 500 --format vdif --threads 0,1 -o channels=2 \
+	--tones 1000000
+wait_for 60 sees ok
+wait_for 60 grep -q 'live: signal: dc is gone from all channels' "$log"
+send_end
+for finding in dead dc tones-gone; do
+	same "lines about $finding" \
+		"$(lines_of "signal: $finding in 1 of 4 channels") $(lines_of \
+			"signal: $finding is gone from all channels")" "1 1"
+done
+same "frames that were missed" \
+	"$(spate status --json | jq '.recordings[0].quality_missed')" 0
+spate stop live
+same "packets lost, drops" \
+	"$(info live '[.packets_lost, (.drops | add)] | join(" ")')" "0 0"
+# While it is mended, a channel's level lies between dead and good.
+same "all else about signals" "$(grep 'signal:' "$log" | grep -vc 'levels')" 6
+spate rm live
+spated_stop
+
+# Halves of Mark5B, whose headers say nothing: only the configuration does.
+begin mark5b 'payload = 5008; fps = 400; sample_channels = 8; sample_bits = 2;'
+send --rate 32Mbps --fps 400 --format mark5b --payload 5008 --signal \
+	--channels 8 --defect constant=0/3
+wait_for 60 sees "constant 1"
+send_end
+spate stop live
+spate rm live
+spated_stop
+begin mark5b 'payload = 5008; fps = 400;'
+send --rate 32Mbps --fps 400 --format mark5b --payload 5008 --signal
+wait_for 60 grep -q 'signal is not looked at: .*sample_channels' "$log"
+same "a signal that is not looked at" "$(seen)" null
+send_end
+spate stop live
+spate rm live
+spated_stop
+
+# Nobody looks if it is not wanted.
+begin vdif 'payload = 8032; fps = 500; threads = [ 0 ]; quality = false;'
+send --rate 32Mbps --fps 500 --format vdif --signal --defect constant=0/0
+wait_for 60 eval '[ "$(spate status --json | jq .recordings[0].packets)" -gt 200 ]'
+same "what is not wanted" \
+	"$(spate status --json | jq -c '.recordings[0] |
+		[.quality, .quality_frames]')" '[null,null]'
+send_end
+spate stop live
