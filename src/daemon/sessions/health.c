@@ -56,7 +56,12 @@ health_look(struct health *h, const struct health_counts *c, int64_t now)
 	unsigned changed = 0;
 
 	for (unsigned i = 0; i < HEALTH_LINKS; i++) {
-		if (part_look(&h->link[i], is[i].grew, is[i].idle,
+		/* Without disks memory fills up, and nothing is stored; nor is
+		 * anything synced. */
+		bool hit = (i == HEALTH_PLACE || i == HEALTH_DURABLE) &&
+			   h->link[HEALTH_WRITE].broken;
+
+		if (part_look(&h->link[i], is[i].grew, is[i].idle || hit,
 			      PATIENCE + is[i].more, now))
 			changed |= 1u << i;
 	}

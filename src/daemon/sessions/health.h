@@ -15,7 +15,8 @@
  *   durable   what disks took is in their indexes
  *
  * A link that is idle, because the one before it brings nothing, is as it was.
- * So a recording that lacks packets has one broken link, not four.
+ * So a recording that lacks packets has one broken link, not four; and one whose
+ * disks take nothing has no other that breaks by that.
  *
  * The event loop's thread.  Times are ns of the steady clock.
  */

@@ -87,7 +87,11 @@ START_TEST(disks_that_take_nothing)
 	ck_assert_uint_eq(
 	    go(MORE(.datagrams = 9, .placed = 9, .waiting = 1), 5),
 	    1 << HEALTH_WRITE);
+	/* Memory is full, what was written last is not synced. */
+	c.bytes++;
+	ck_assert_uint_eq(go(MORE(.datagrams = 9), 60), 0);
 	c.waiting = 0;
+	c.durable = c.bytes;
 	ck_assert_uint_eq(go(FLOWS, 1), 1 << HEALTH_WRITE);
 	/* All blocks are lost at once, so none waits. */
 	ck_assert_uint_eq(go(MORE(.datagrams = 9, .placed = 9, .lost = 9), 5),
