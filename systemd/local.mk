@@ -4,25 +4,30 @@
 UNIT_INPUTS = \
 	%D%/spated.service.in \
 	%D%/spate-vsi.service.in \
+	%D%/spate-web.service.in \
 	%D%/sysusers.conf.in \
 	%D%/tmpfiles.conf.in \
 	%D%/sysctl.conf.in
 UNIT_FILES = $(UNIT_INPUTS:.in=)
 EXTRA_DIST += $(UNIT_INPUTS)
 
+UNITS = spated.service spate-vsi.service
+if HAVE_MICROHTTPD
+UNITS += spate-web.service
+endif
+
 if HAVE_UNIT
 all-local: $(UNIT_FILES)
 install-data-local: $(UNIT_FILES)
 	$(MKDIR_P) '$(DESTDIR)$(systemdsystemunitdir)' '$(DESTDIR)$(sysusersdir)' \
 		'$(DESTDIR)$(tmpfilesdir)' '$(DESTDIR)$(sysctldir)'
-	$(INSTALL_DATA) %D%/spated.service '$(DESTDIR)$(systemdsystemunitdir)/spated.service'
-	$(INSTALL_DATA) %D%/spate-vsi.service '$(DESTDIR)$(systemdsystemunitdir)/spate-vsi.service'
+	$(INSTALL_DATA) $(UNITS:%=%D%/%) '$(DESTDIR)$(systemdsystemunitdir)'
 	$(INSTALL_DATA) %D%/sysusers.conf '$(DESTDIR)$(sysusersdir)/spate.conf'
 	$(INSTALL_DATA) %D%/tmpfiles.conf '$(DESTDIR)$(tmpfilesdir)/spate.conf'
 	$(INSTALL_DATA) %D%/sysctl.conf '$(DESTDIR)$(sysctldir)/50-spate.conf'
 uninstall-local:
-	rm -f '$(DESTDIR)$(systemdsystemunitdir)/spated.service' \
-		'$(DESTDIR)$(systemdsystemunitdir)/spate-vsi.service' \
+	cd '$(DESTDIR)$(systemdsystemunitdir)' && rm -f $(UNITS)
+	rm -f \
 		'$(DESTDIR)$(sysusersdir)/spate.conf' \
 		'$(DESTDIR)$(tmpfilesdir)/spate.conf' \
 		'$(DESTDIR)$(sysctldir)/50-spate.conf'

@@ -336,6 +336,60 @@ blocks_print(struct metrics_out *o, const char *which)
 	}
 }
 
+/* Tells whether a link of a stream holds in all of its recordings. */
+static bool
+link_holds(const struct metrics_out *o, const char *stream, const char *link)
+{
+	const json_t *recording, *one;
+	size_t i, k;
+
+	json_array_foreach(json_object_get(o->figures->status, "recordings"), i,
+			   recording) {
+		const char *of = text_of(recording, "stream");
+
+		if (!of || strcmp(of, stream) != 0)
+			continue;
+		json_array_foreach(json_object_get(recording, "links"), k,
+				   one) {
+			const char *name = text_of(one, "link");
+
+			if (name && !strcmp(name, link) &&
+			    json_is_false(json_object_get(one, "well")))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Prints the links of each stream that is recorded; its recordings have the
+ * same ones, so those of the first are named. */
+static void
+links_print(struct metrics_out *o)
+{
+	const json_t *stream, *all, *recording, *one;
+	size_t i, k, m;
+
+	all = json_object_get(o->figures->status, "recordings");
+	json_array_foreach(o->figures->streams, i, stream) {
+		const char *name = text_of(stream, "name");
+		const json_t *links = NULL;
+
+		json_array_foreach(all, k, recording) {
+			const char *of = text_of(recording, "stream");
+
+			if (!links && name && of && !strcmp(of, name))
+				links = json_object_get(recording, "links");
+		}
+		json_array_foreach(links, m, one) {
+			const char *link = text_of(one, "link");
+
+			if (link)
+				line(o, link_holds(o, name, link), "stream",
+				     name, "link", link, NULL);
+		}
+	}
+}
+
 /* Counts objects by one of their texts. */
 static void
 counts_print(struct metrics_out *o, const json_t *objects, const char *key)
@@ -381,6 +435,10 @@ others_print(struct metrics_out *o)
 	begin(o, "spate_stream_free_blocks", GAUGE,
 	      "Blocks of memory that wait for packets of the stream");
 	blocks_print(o, "free");
+	begin(o, "spate_stream_link_well", GAUGE,
+	      "1 if the link from the wire to the disk holds, of a stream that "
+	      "is recorded: arrive, place, write, durable");
+	links_print(o);
 	begin(o, "spate_recordings", GAUGE,
 	      "Recordings that are armed or run, by state");
 	counts_print(o, json_object_get(status, "recordings"), "state");

@@ -156,13 +156,14 @@ for i in 1 2 3 4 5 6 7 8; do
 done
 spated_stop
 
-# ---- `vsi` is added: spate-vsi may come now, and may do what it needs ----
+# ---- `vsi` or `web` is added: that program may come now, and do what it needs
 if [ "$(id -u)" -ne 0 ] || ! unshare -m true 2>/dev/null; then
 	echo "not as root in a mount namespace: nothing of spate-vsi's user"
 	exit 0
 fi
-sed '/^spate-vsi:/d' /etc/passwd >"$work/passwd"
+sed '/^spate-\(vsi\|web\):/d' /etc/passwd >"$work/passwd"
 echo "spate-vsi:x:54321:54321::/:/bin/false" >>"$work/passwd"
+echo "spate-web:x:54322:54322::/:/bin/false" >>"$work/passwd"
 sed '/^spate:/d' /etc/group >"$work/group"
 echo "spate:x:$(id -g):" >>"$work/group"
 cat >"$work/spated" <<-END
@@ -179,10 +180,11 @@ END
 chmod 755 "$work" "$work/spated"
 SPATED=$work/spated
 
-by_vsi()
+# by USER ARGS: spate, as the user of spate-vsi (54321) or spate-web (54322)
+by()
 {
-	setpriv --reuid 54321 --regid "$(id -g)" --clear-groups "$SPATE" \
-		--socket "$socket" "$@"
+	setpriv --reuid "$1" --regid "$(id -g)" --clear-groups "$SPATE" \
+		--socket "$socket" "${@:2}"
 }
 
 mode()
@@ -198,11 +200,24 @@ echo "vsi : { listen = [ \"127.0.0.1:$((port + 2))\" ]; streams = [ \"a\" ]; };"
 reload
 says "\`vsi\` takes a restart of spate-vsi"
 same "mode of the socket" "$(mode)" 660
-by_vsi status >/dev/null
-! by_vsi rm r2 --force >"$work/refused" 2>&1 || fail "it may remove"
+by 54321 status >/dev/null
+! by 54321 rm r2 --force >"$work/refused" 2>&1 || fail "it may remove"
 grep -q "spate-vsi has no right to 'rm'" "$work/refused" ||
 	fail "it is told $(cat "$work/refused")"
 conf_write "$old"
 reload
 same "mode of the socket" "$(mode)" 600
+echo 'web : { };' >>"$conf"
+reload
+says "\`web\` takes a restart of spate-web"
+same "mode of the socket" "$(mode)" 660
+for look in status streams disks sends ls; do
+	by 54322 $look >/dev/null
+done
+for change in "record r --stream a" "stop r2" "rm r2 --force" reload; do
+	# shellcheck disable=SC2086
+	! by 54322 $change >"$work/refused" 2>&1 || fail "it may $change"
+	grep -q "spate-web has no right to '${change%% *}'" "$work/refused" ||
+		fail "it is told $(cat "$work/refused")"
+done
 spated_stop

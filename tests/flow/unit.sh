@@ -15,8 +15,10 @@ mkdir "$work/unit"
 sed -e "s|^ExecStart=.*|ExecStart=$SPATED|" \
 	-e "s|^ExecReload=[^ ]*|ExecReload=$SPATE|" \
 	"$unit" >"$work/unit/spated.service"
+sed "s|^ExecStart=.*|ExecStart=$SPATE_WEB|" \
+	"$top_builddir/systemd/spate-web.service" >"$work/unit/spate-web.service"
 sed "s|^ExecStart=.*|ExecStart=$SPATE_VSI|" "$vsi" >"$work/unit/spate-vsi.service"
-for one in spated spate-vsi; do
+for one in spated spate-vsi $([ ! -x "$SPATE_WEB" ] || echo spate-web); do
 	systemd-analyze verify --man=no "$work/unit/$one.service" \
 		>"$work/verify" 2>&1 || fail "$(cat "$work/verify")"
 	same "complaints" "$(grep "$one" "$work/verify" || true)" ""
@@ -33,8 +35,10 @@ systemd-analyze security --offline=true --threshold=25 --no-pager \
 	"$work/unit/spated.service" >"$work/score" 2>&1 ||
 	fail "$(tail -n 1 "$work/score")"
 say "$(tail -n 1 "$work/score")"
-# What parses commands from the network may do less still.
-systemd-analyze security --offline=true --threshold=16 --no-pager \
-	"$work/unit/spate-vsi.service" >"$work/score" 2>&1 ||
-	fail "$(tail -n 1 "$work/score")"
-say "$(tail -n 1 "$work/score")"
+# What parses what comes from the network may do less still.
+for one in spate-vsi spate-web; do
+	systemd-analyze security --offline=true --threshold=16 --no-pager \
+		"$work/unit/$one.service" >"$work/score" 2>&1 ||
+		fail "$(tail -n 1 "$work/score")"
+	say "$(tail -n 1 "$work/score")"
+done

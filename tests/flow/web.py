@@ -4,6 +4,7 @@
     web.py agrees METRICS STATUS STREAMS SCANS   each metric is what --json says
     web.py flood PORT SECONDS RATE               prints how many were answered
     web.py never_reads PORT N                    until it is killed
+    web.py names METRICS FILE...                 each metric that these use is there
     web.py garbage PORT                          what is no HTTP
 """
 import json
@@ -91,6 +92,11 @@ def derived(status, streams, scans):
         yield "stream_armed", label, s["armed"] is not None
         yield "stream_blocks", label, sum(b["total"] for b in mine)
         yield "stream_free_blocks", label, sum(b["free"] for b in mine)
+        links = [link for r in status["recordings"]
+                 if r["stream"] == s["name"] for link in r["links"]]
+        for word in {link["link"] for link in links}:
+            yield "stream_link_well", {**label, "link": word}, \
+                all(one["well"] for one in links if one["link"] == word)
     yield from counts("recordings", status["recordings"], "state")
     yield from counts("transfers", status["sends"], "state")
     yield from counts("incoming_copies", status["inbox"], "state")
@@ -134,6 +140,19 @@ def agrees(path, *answers):
               if not key[0].startswith("spate_web_") and key[0] not in LOOSE]
     if wrong:
         sys.exit("\n".join(wrong))
+
+
+def names(path, *files):
+    """Names of metrics that alerts and dashboards use, and nobody makes."""
+    with open(path, encoding="utf-8") as text:
+        made = set(re.findall(r"^# TYPE (\S+) ", text.read(), re.M))
+    for file in files:
+        with open(file, encoding="utf-8") as text:
+            used = set(re.findall(r"\bspate_[a-z0-9_]+", text.read()))
+        if len(used) < 10:
+            sys.exit(f"{file} uses {len(used)} metrics")
+        if used - made:
+            sys.exit(f"{file} uses {used - made}")
 
 
 def get(port):

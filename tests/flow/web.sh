@@ -141,6 +141,57 @@ grep -q '^# TYPE spate_build info$' "$work/open"
 same "values of both" "$(grep -v '^#' "$work/open" | grep -v spate_web)" \
 	"$(grep -v '^#' "$work/metrics" | grep -v spate_web)"
 
+# What alarms and plots ask for is there, and Prometheus understands it.
+web_client names "$work/metrics" "$top_srcdir/conf/alerts.yml" \
+	"$top_srcdir/conf/grafana-dashboard.json"
+jq -e '.panels | length > 10' "$top_srcdir/conf/grafana-dashboard.json" >/dev/null
+if command -v promtool >/dev/null; then
+	promtool check rules "$top_srcdir/conf/alerts.yml" >"$work/lint" 2>&1 ||
+		fail "$(cat "$work/lint")"
+fi
+
+# asked QUERY: the values of what Prometheus has, one a line
+asked()
+{
+	curl -sf "http://127.0.0.1:$prometheus/api/v1/query" \
+		--data-urlencode "query=$1" >"$work/asked" || return 1
+	jq -r '.data.result[].value[1]' "$work/asked"
+}
+
+asked_is()
+{
+	[ "$(asked "$1")" = "$2" ]
+}
+
+firing()
+{
+	[ "$(asked "count(ALERTS{alertname=\"$1\",alertstate=\"firing\"})")" -gt 0 ]
+}
+
+if command -v prometheus >/dev/null; then
+	port_find
+	prometheus=$port
+	port=$udp
+	cat >"$work/prometheus.yml" <<-END
+		global: { scrape_interval: 1s, evaluation_interval: 1s }
+		rule_files: [ "$top_srcdir/conf/alerts.yml" ]
+		scrape_configs:
+		  - job_name: spate
+		    static_configs: [ { targets: [ "127.0.0.1:$web" ] } ]
+	END
+	mkdir "$work/prometheus"
+	prometheus --config.file="$work/prometheus.yml" --log.level=warn \
+		--storage.tsdb.path="$work/prometheus" \
+		--web.listen-address="127.0.0.1:$prometheus" >"$work/prometheus.log" 2>&1 &
+	prometheus_pid=$!
+	at_end 'kill -KILL $prometheus_pid 2>/dev/null; wait $prometheus_pid 2>/dev/null'
+	wait_for 60 asked_is 'up{job="spate"}' 1
+	wait_for 60 asked_is 'spate_stream_lost_packets_total' \
+		"$(jq -s '[.[].packets_lost] | add' "$work/streams.json")"
+else
+	say "prometheus is missing: nothing scrapes"
+fi
+
 # ---- bad company --------------------------------------------------------
 
 # While it is recorded: clients that never read, garbage, and a thousand
@@ -183,6 +234,7 @@ spated_kill
 wait_for 20 up_is 0
 ! grep -v '^#' "$work/metrics" | grep -vE '^spate_(up|web_)' ||
 	fail "there are figures of nobody"
+[ -z "${prometheus_pid:-}" ] || wait_for 60 firing SpateDown
 spated_start
 wait_for 20 up_is 1
 all_agree

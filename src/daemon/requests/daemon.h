@@ -45,9 +45,9 @@ struct daemon {
 	int64_t started;    /* ns, steady */
 	int64_t started_ns; /* ns, UTC */
 
-	/* user of spate-vsi, who may not use every verb, whether `vsi` is
-	 * configured or not; 0: there is none */
-	uid_t vsi_user;
+	/* users of spate-vsi and spate-web, who may not use every verb, whether
+	 * these are configured or not; 0: there is none */
+	uid_t vsi_user, web_user;
 	json_t *kept; /* values of clients, by name (`keep`) */
 	struct waiter *waiters;
 	struct disk_waiter *disk_waiters;

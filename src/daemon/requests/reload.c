@@ -23,26 +23,36 @@ log_each(const json_t *lines, enum log_level level)
 }
 
 /* Returns the group that may use the control socket; NULL: none.  Without one
- * that is configured, the service spate-vsi uses it as a member of the group
- * that the service spated has; a group of any other name is of people. */
+ * that is configured, the services spate-vsi and spate-web use it as members of
+ * the group that the service spated has; a group of any other name is of
+ * people. */
 static const char *
 socket_group(const struct setup *setup)
 {
+	const config_setting_t *root = conf_root(setup->conf);
 	const struct group *spate;
 
-	if (setup->control.group ||
-	    !config_setting_get_member(conf_root(setup->conf), "vsi"))
+	if (setup->control.group || (!config_setting_get_member(root, "vsi") &&
+				     !config_setting_get_member(root, "web")))
 		return setup->control.group;
 	spate = getgrnam("spate");
 	return spate && spate->gr_gid == getegid() ? "spate" : NULL;
 }
 
+/* Returns the user of a service, 0 if it has none of its own. */
+static uid_t
+service_user(const char *name)
+{
+	const struct passwd *user = getpwnam(name);
+
+	return user && user->pw_uid != geteuid() ? user->pw_uid : 0;
+}
+
 void
 daemon_clients(struct daemon *d)
 {
-	const struct passwd *user = getpwnam("spate-vsi");
-
-	d->vsi_user = user && user->pw_uid != geteuid() ? user->pw_uid : 0;
+	d->vsi_user = service_user("spate-vsi");
+	d->web_user = service_user("spate-web");
 	server_group(d->r.server, socket_group(&d->r.setup));
 }
 

@@ -798,43 +798,46 @@ void
 daemon_ask(void *arg, struct server_ticket ticket, const char *verb,
 	   const json_t *request)
 {
+	enum { VSI = 1, WEB = 2 }; /* spate-vsi, spate-web */
 	static const struct {
 		const char *verb;
 		int (*act)(struct daemon *d, struct server_ticket ticket,
 			   const json_t *request, struct fault *fault);
-		bool vsi; /* spate-vsi's user may ask for it */
+		unsigned may; /* users of services that may ask for it */
 	} table[] = {
-		{ "record", do_record, true },
-		{ "scan", verb_scan, false },
-		{ "stop", do_stop, true },
-		{ "info", do_info, true },
-		{ "status", do_status, true },
-		{ "streams", do_streams, true },
-		{ "keep", do_keep, true },
-		{ "reload", verb_reload, false },
-		{ "disks", verb_disks, true },
-		{ "disks-add", verb_disks_add, false },
-		{ "disks-drop", verb_disks_drop, false },
-		{ "probe", verb_probe, false },
-		{ "schedule-ls", verb_schedule_ls, false },
-		{ "schedule-add", verb_schedule_add, false },
-		{ "schedule-rm", verb_schedule_rm, false },
-		{ "schedule-check", verb_schedule_check, false },
-		{ "ls", verb_ls, true },
-		{ "map", verb_map, false },
-		{ "rm", verb_rm, false },
-		{ "protect", verb_protect, false },
-		{ "look", verb_look, false },
-		{ "send", verb_send, true },
-		{ "relay", verb_relay, false },
-		{ "sends", verb_sends, true },
-		{ "rate", verb_rate, false },
-		{ "pause", verb_pause, false },
-		{ "resume-send", verb_resume_send, false },
+		{ "record", do_record, VSI },
+		{ "scan", verb_scan, 0 },
+		{ "stop", do_stop, VSI },
+		{ "info", do_info, VSI },
+		{ "status", do_status, VSI | WEB },
+		{ "streams", do_streams, VSI | WEB },
+		{ "keep", do_keep, VSI },
+		{ "reload", verb_reload, 0 },
+		{ "disks", verb_disks, VSI | WEB },
+		{ "disks-add", verb_disks_add, 0 },
+		{ "disks-drop", verb_disks_drop, 0 },
+		{ "probe", verb_probe, 0 },
+		{ "schedule-ls", verb_schedule_ls, WEB },
+		{ "schedule-add", verb_schedule_add, 0 },
+		{ "schedule-rm", verb_schedule_rm, 0 },
+		{ "schedule-check", verb_schedule_check, 0 },
+		{ "ls", verb_ls, VSI | WEB },
+		{ "map", verb_map, 0 },
+		{ "rm", verb_rm, 0 },
+		{ "protect", verb_protect, 0 },
+		{ "look", verb_look, 0 },
+		{ "send", verb_send, VSI },
+		{ "relay", verb_relay, 0 },
+		{ "sends", verb_sends, VSI | WEB },
+		{ "rate", verb_rate, 0 },
+		{ "pause", verb_pause, 0 },
+		{ "resume-send", verb_resume_send, 0 },
 	};
 	struct daemon *d = arg;
-	bool vsi =
-	    d->vsi_user && server_user(d->r.server, ticket) == d->vsi_user;
+	uid_t user = server_user(d->r.server, ticket);
+	bool vsi = d->vsi_user && user == d->vsi_user;
+	bool web = d->web_user && user == d->web_user;
+	unsigned is = vsi ? VSI : web ? WEB : 0;
 	struct fault fault = { 0 };
 	int err;
 
@@ -842,9 +845,11 @@ daemon_ask(void *arg, struct server_ticket ticket, const char *verb,
 		if (strcmp(table[i].verb, verb))
 			continue;
 		/* `at` makes it an entry of the schedule. */
-		err = vsi && (!table[i].vsi || json_object_get(request, "at"))
+		err = is && (!(table[i].may & is) ||
+			     json_object_get(request, "at"))
 			  ? fault_set(&fault, -EPERM, "usage",
-				      "spate-vsi has no right to '%s'", verb)
+				      "%s has no right to '%s'",
+				      vsi ? "spate-vsi" : "spate-web", verb)
 			  : table[i].act(d, ticket, request, &fault);
 		if (err < 0)
 			server_refuse(d->r.server, ticket, &fault);
