@@ -165,7 +165,7 @@ asked_is()
 
 firing()
 {
-	[ "$(asked "count(ALERTS{alertname=\"$1\",alertstate=\"firing\"})")" -gt 0 ]
+	[ -n "$(asked "ALERTS{alertname=\"$1\",alertstate=\"firing\"}")" ]
 }
 
 if command -v prometheus >/dev/null; then
