@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "cli/check_signal.h"
 #include "cli/show/cli.h"
 #include "cli/show/field.h"
 #include "cli/show/show.h"
@@ -444,6 +445,9 @@ check_one(struct check_run *l, const char *name, struct fault *fault)
 	l->remarks = json_array();
 	err = quick_check(rec, &hooks, &g);
 	judge_disks(l, recording_facts(rec));
+	if (!err)
+		err = check_signal(l->disks, recording_facts(rec)->name, remark,
+				   l);
 	line = verdict(l, rec, &g);
 	recording_close(rec);
 	if (err)

@@ -2,6 +2,7 @@
 noinst_LIBRARIES += libcli.a
 libcli_a_SOURCES = \
 	%D%/check.c \
+	%D%/check_signal.c %D%/check_signal.h \
 	%D%/export.c %D%/export.h \
 	%D%/export_cube.c \
 	%D%/info.c \

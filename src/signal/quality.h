@@ -30,12 +30,15 @@ struct quality_args {
 
 enum {
 	QUALITY_CHANNELS = 4096, /* most channels, of all threads */
-	QUALITY_LINE = 1,	 /* group of keys: in every line */
+	/* groups of keys: in every line; */
+	QUALITY_LINE = 1,
+	QUALITY_TIMED = 2, /* only in the quality file */
 };
 
 /* A channel of a thread. */
 #define QUALITY_KEYS(X)                                                        \
 	X(TEXT, name, QUALITY_LINE, "of the recording")                        \
+	X(TIME, time, QUALITY_TIMED, "end of the interval that it is of")      \
 	X(COUNT, sub, QUALITY_LINE, "substream, from 0")                       \
 	X(COUNT, thread, QUALITY_LINE | KEY_COLUMN, "its number", "thread")    \
 	X(COUNT, channel, QUALITY_LINE | KEY_COLUMN, "of the thread, from 0",  \

@@ -65,7 +65,8 @@ libstore_a_SOURCES += \
 
 # store/repair
 libstore_a_SOURCES += \
-	%D%/repair/protect.c %D%/repair/protect.h %D%/repair/removal.c \
+	%D%/repair/protect.c %D%/repair/protect.h %D%/repair/quality_file.c \
+	%D%/repair/quality_file.h %D%/repair/removal.c \
 	%D%/repair/removal.h %D%/repair/verify.c %D%/repair/verify.h \
 	%D%/repair/verify_items.c %D%/repair/verify_items.h
 

@@ -43,6 +43,11 @@ sees()
 	[ "$(seen)" = "$1" ]
 }
 
+lives_on()
+{
+	jq -se "$1" "$kept" >/dev/null 2>&1
+}
+
 lines_of()
 {
 	grep -c "$1" "$log" || true
@@ -78,11 +83,25 @@ done
 same "frames that were missed" \
 	"$(spate status --json | jq '.recordings[0].quality_missed')" 0
 spate stop live
+# What was seen is kept beside the recording, and is no part of it.
+kept=${disks[0]}/live/live.quality.jsonl
+wait_for 60 lives_on 'all(.name == "live" and .sub == 0 and .sample_rate == 8000000)'
+wait_for 60 lives_on 'any(.findings == ["dc"] and .thread == 0 and .channel == 0)'
+lives_on 'group_by(.time) | all(length == 4)'
+lives_on '[.[] | .samples] | add > 1000000'
+spate check live >"$work/said" 2>&1 || true
+grep -q 'signal: dc in 1 channels (substream 0, thread 0, channel 0)' \
+	"$work/said"
+spate verify live
+spate export --quiet live "$work/exported"
+same "bytes exported" "$(stat -c %s "$work/exported")" \
+	"$(info live '(.packets * 8032)')"
 same "packets lost, drops" \
 	"$(info live '[.packets_lost, (.drops | add)] | join(" ")')" "0 0"
 # While it is mended, a channel's level lies between dead and good.
 same "all else about signals" "$(grep 'signal:' "$log" | grep -vc 'levels')" 6
 spate rm live
+[ ! -e "${disks[0]}/live" ]
 spated_stop
 
 # Halves of Mark5B, whose headers say nothing: only the configuration does.

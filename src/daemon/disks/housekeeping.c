@@ -19,9 +19,13 @@
 #include "base/log.h"
 #include "base/worker.h"
 #include "store/repair/protect.h"
+#include "store/repair/quality_file.h"
 #include "store/repair/removal.h"
 
-enum { REST = 1 };
+enum {
+	REST = 1,
+	LINES_MOST = 64, /* jobs with lines of quality files that wait */
+};
 #define END (2 * NS_SECOND)
 
 struct housekeeping {
@@ -38,6 +42,7 @@ housekeeping_free(struct housekeeping_job *c)
 {
 	json_decref(c->result);
 	disks_clear(&c->disks);
+	free(c->lines);
 	free(c);
 }
 
@@ -67,6 +72,9 @@ do_job(struct housekeeping *all, struct housekeeping_job *c)
 		disk_open(&c->disks.disk[i]);
 	if (c->kind == HOUSEKEEPING_LOOK || c->kind == HOUSEKEEPING_REMOVE)
 		c->err = remove_it(all, c);
+	else if (c->kind == HOUSEKEEPING_QUALITY)
+		c->err = quality_file_append(&c->disks, c->name, c->lines,
+					     strlen(c->lines), &c->fault);
 	else
 		c->err = protect_set(&c->disks, c->name,
 				     c->kind == HOUSEKEEPING_PROTECT,
@@ -84,6 +92,13 @@ append(struct housekeeping_job **list, struct housekeeping_job *c)
 	*list = c;
 }
 
+/* After a stop only what was found of a signal is still written. */
+static bool
+is_dropped(struct housekeeping *all, const struct housekeeping_job *c)
+{
+	return atomic_load(&all->stop) && c->kind != HOUSEKEEPING_QUALITY;
+}
+
 /* Does the first job, which stays in its list meanwhile. */
 static int64_t
 do_first(void *arg)
@@ -97,7 +112,8 @@ do_first(void *arg)
 	pthread_mutex_unlock(&all->lock);
 	if (!c)
 		return WORKER_RESTS;
-	do_job(all, c);
+	if (!is_dropped(all, c))
+		do_job(all, c);
 	pthread_mutex_lock(&all->lock);
 	all->todo = c->next;
 	more = all->todo;
@@ -106,6 +122,8 @@ do_first(void *arg)
 	/* after a stop the caller's `arg` may be gone */
 	if (!atomic_load(&all->stop))
 		all->done(all->arg);
+	if (more && atomic_load(&all->stop))
+		return do_first(arg);
 	return more ? 0 : WORKER_RESTS;
 }
 
@@ -139,7 +157,8 @@ housekeeping_start(struct housekeeping **h, void (*done)(void *arg), void *arg)
 				      .round = do_first,
 				      .arg = all,
 				      .first = WORKER_RESTS,
-				      .nice = true };
+				      .nice = true,
+				      .finishes = true };
 	int err;
 
 	if (!all)
@@ -169,16 +188,35 @@ housekeeping_stop(struct housekeeping *all)
 			 "recordings is left behind");
 }
 
+/* True if the disk to which quality files are written does not keep up. */
+static bool
+is_full(struct housekeeping *all)
+{
+	unsigned n = 0;
+
+	pthread_mutex_lock(&all->lock);
+	for (const struct housekeeping_job *c = all->todo; c; c = c->next)
+		n += c->kind == HOUSEKEEPING_QUALITY;
+	pthread_mutex_unlock(&all->lock);
+	return n >= LINES_MOST;
+}
+
 int
 housekeeping_add(struct housekeeping *all, const struct housekeeping_job *job,
 		 const struct disk_set *set)
 {
 	struct housekeeping_job *c = malloc(sizeof *c);
 
-	if (!c)
+	if (!c) {
+		free(job->lines);
 		return -ENOMEM;
+	}
 	*c = *job;
 	c->disks = (struct disks){ 0 };
+	if (c->lines && is_full(all)) {
+		housekeeping_free(c);
+		return -EBUSY;
+	}
 	if (disk_set_copy(set, &c->disks, NULL)) {
 		housekeeping_free(c);
 		return -ENOMEM;

@@ -17,7 +17,8 @@
  *   disk watch      looks which disks are there; woken by an eventfd
  *   catalogue       reads disks at the lowest priority, and hangs with them;
  *                   catalogue_thread_touch, catalogue_thread_stop
- *   housekeeping    removes recordings for clients; hangs with disks;
+ *   housekeeping    removes recordings for clients, writes quality files; hangs
+ *                   with disks;
  *                   housekeeping_add, housekeeping_stop
  *   lookup (3)      one looks up names on disks, the others whether the
  *                   schedule's folder, or a disk to be added, answers; hang
@@ -337,6 +338,23 @@ files_allow(void)
 					: INT_MAX;
 }
 
+/* Has lines of a quality file written. */
+static void
+quality_lines(void *arg, const char *name, char *lines)
+{
+	struct daemon *d = arg;
+	struct housekeeping_job job = { .kind = HOUSEKEEPING_QUALITY,
+					.lines = lines };
+	int err;
+
+	snprintf(job.name, sizeof job.name, "%s", name);
+	err = housekeeping_add(d->housekeeping, &job, &d->r.disks);
+	if (err)
+		signal_thread_refused(d->r.signal, name,
+				      err == -EBUSY ? "a disk does not keep up"
+						    : strerror(-err));
+}
+
 static int
 threads_start(struct daemon *d, struct fault *fault)
 {
@@ -347,6 +365,9 @@ threads_start(struct daemon *d, struct fault *fault)
 				      .patterns = &d->r.setup.o.disks,
 				      .changed = wake,
 				      .arg = d };
+	struct signal_hooks signal = { .wake = wake,
+				       .lines = quality_lines,
+				       .arg = d };
 	int err = queue_make(&d->r.queue, BLOCKS_QUEUED);
 
 	args.queue = d->r.queue;
@@ -361,7 +382,7 @@ threads_start(struct daemon *d, struct fault *fault)
 	if (!err)
 		err = housekeeping_start(&d->housekeeping, wake, d);
 	if (!err)
-		err = signal_thread_start(&d->r.signal);
+		err = signal_thread_start(&d->r.signal, &signal);
 	if (!err)
 		err = name_lookup_start(&d->r.lookup);
 	if (!err)

@@ -297,6 +297,13 @@ out:
 static void
 job_end(struct daemon *d, struct housekeeping_job *c)
 {
+	if (c->kind == HOUSEKEEPING_QUALITY) {
+		if (c->err && c->err != -ENOENT)
+			signal_thread_refused(d->r.signal, c->name,
+					      c->fault.why);
+		housekeeping_free(c);
+		return;
+	}
 	if (!c->err && c->kind == HOUSEKEEPING_REMOVE) {
 		log_line(LEVEL_INFO, c->name, "removed, as was asked for");
 		catalogue_forget(catalogue_thread_get(d->r.catalogue), c->name);

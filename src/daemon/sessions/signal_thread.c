@@ -10,6 +10,9 @@
  * the same times.  With the time that a frame takes, as measured, and the frames
  * per second of the stream the number follows from what the thread may need.
  *
+ * What each piece had is added up for INTERVAL, and becomes the lines of the
+ * quality file.  The event loop fetches these.
+ *
  * A watch belongs to the signal thread from signal_watch_begin() on until it has
  * set `done`; only what is under its lock is shared.  The event loop frees it
  * then, because the stream that it holds is the event loop's.
@@ -26,7 +29,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "base/worker.h"
+#include "daemon/sessions/session.h"
 #include "signal/finding.h"
 #include "signal/quality.h"
 
@@ -38,15 +43,19 @@ enum {
 	EVERY_FIRST = 1009,
 	EVERY_MOST = 1 << 24,
 	SECONDS_MOST = 60,
-	GONE = 3,  /* looks without a finding until it is called gone */
+	GONE = 3, /* looks without a finding until it is called gone */
+	LINES_MOST = 4 << 20, /* bytes of lines that wait */
+	DIGITS = 6,	      /* of numbers in lines */
 	TURN = 64, /* frames of a watch before it is the next one's turn */
 };
 
 #define ROUND	   (NS_SECOND / 10)
 #define LOOK	   NS_SECOND
+#define LOOK_MOST  (5 * NS_SECOND)
 #define PIECE	   (5 * NS_SECOND / 2)
 #define PIECE_MOST (10 * NS_SECOND)
 #define COST_FIRST INT64_C(300000) /* ns of a frame, until it is measured */
+#define INTERVAL   (10 * NS_SECOND)
 #define END	   (2 * NS_SECOND)
 
 /* What is wrong with a part of a split stream, or with the whole stream. */
@@ -71,7 +80,8 @@ struct signal_watch {
 	/* The signal thread's. */
 	struct format_shape shape;
 	struct quality *piece[2]; /* the one that is filled, and the last */
-	struct quality *sum;
+	struct quality *sum, *interval;
+	int64_t interval_at;
 	bool refused; /* its samples cannot be judged */
 	int64_t piece_at, look_at;
 	int64_t cost; /* ns of a frame */
@@ -83,9 +93,15 @@ struct signal_watch {
 	struct signal_part *part;
 	json_t *lines;
 	uint64_t frames;
+	char **text; /* of each part: lines that wait; NULL: none */
+
+	/* The event loop's. */
+	bool *silent; /* of each part: its lines could not be written */
+	bool over;    /* `done` was seen, and no more lines come */
 };
 
 struct signal_thread {
+	struct signal_hooks hooks;
 	struct worker *worker;
 	pthread_mutex_t lock; /* over the list */
 	struct signal_watch *watches;
@@ -100,7 +116,8 @@ qualities_close(struct signal_watch *w)
 	quality_close(w->piece[0]);
 	quality_close(w->piece[1]);
 	quality_close(w->sum);
-	w->piece[0] = w->piece[1] = w->sum = NULL;
+	quality_close(w->interval);
+	w->piece[0] = w->piece[1] = w->sum = w->interval = NULL;
 }
 
 static int
@@ -115,11 +132,12 @@ qualities_open(struct signal_watch *w)
 		.tones = w->shape.fps ? o->tones : 0,
 		.tone_offset = o->tone_offset,
 	};
-	struct quality **to[] = { &w->piece[0], &w->piece[1], &w->sum };
+	struct quality **to[] = { &w->piece[0], &w->piece[1], &w->sum,
+				  &w->interval };
 	char why[320];
 	int err = 0;
 
-	for (unsigned i = 0; i < 3 && !err; i++)
+	for (unsigned i = 0; i < 4 && !err; i++)
 		err = quality_open(to[i], &args, why, sizeof why);
 	return err;
 }
@@ -356,6 +374,69 @@ look(struct signal_watch *w)
 		lines_show(w, lines);
 }
 
+/* ---- the quality file -------------------------------------------------- */
+
+/* Makes a line that of a part's recording. */
+static void
+line_name(struct signal_watch *w, json_t *line, unsigned part, const char *time)
+{
+	char name[SESSION_NAME];
+
+	session_name(name, w->name, w->stream, part);
+	json_object_set_new(line, "name", json_string(name));
+	json_object_set_new(line, "time", json_string(time));
+	if (w->parts > 1)
+		json_object_set_new(line, "sub", json_integer(0));
+}
+
+/* Adds a line to those that wait; if there are too many it is left out. */
+static void
+text_add(char **text, const json_t *line)
+{
+	char *one =
+	    json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
+	size_t had = *text ? strlen(*text) : 0, bytes = one ? strlen(one) : 0;
+	char *more = NULL;
+
+	if (one && had < LINES_MOST)
+		more = realloc(*text, had + bytes + 2);
+	if (more) {
+		memcpy(more + had, one, bytes);
+		memcpy(more + had + bytes, "\n", 2);
+		*text = more;
+	}
+	free(one);
+}
+
+/* Makes the lines of an interval, and begins the next one. */
+static void
+interval_end(struct signal_watch *w)
+{
+	json_t *lines = json_array(), *line;
+	char time[UNITS_TEXT];
+	unsigned findings = 0;
+	size_t i;
+
+	units_show_time_ns(time, clock_now());
+	if (lines && !quality_json(w->interval, w->name, lines, &findings)) {
+		pthread_mutex_lock(&w->lock);
+		json_array_foreach(lines, i, line) {
+			unsigned part =
+			    (unsigned)(part_of(w, w->part, line) - w->part);
+
+			line_name(w, line, part, time);
+			text_add(&w->text[part], line);
+		}
+		pthread_mutex_unlock(&w->lock);
+	}
+	json_decref(lines);
+	quality_clear(w->interval);
+	w->interval_at = clock_steady();
+	w->thread->hooks.wake(w->thread->hooks.arg);
+}
+
+/* ---- pieces ------------------------------------------------------------ */
+
 /* Begins a new piece when the old one is long enough and says something. */
 static void
 piece_turn(struct signal_watch *w, int64_t now)
@@ -367,6 +448,11 @@ piece_turn(struct signal_watch *w, int64_t now)
 	    (frames && frames < (uint64_t)ENOUGH * w->threads &&
 	     now - w->piece_at < PIECE_MOST))
 		return;
+	if (quality_merge(w->interval, w->piece[0]))
+		log_line(LEVEL_WARN, w->name,
+			 "signal: out of memory for its quality file");
+	if (now - w->interval_at >= INTERVAL)
+		interval_end(w);
 	w->piece[1] = w->piece[0];
 	w->piece[0] = last;
 	quality_clear(last);
@@ -405,17 +491,20 @@ frames_take(struct signal_watch *w)
 static bool
 watch_step(struct signal_watch *w)
 {
-	int64_t now = clock_steady();
+	int64_t now = clock_steady(), cpu;
 	bool more = frames_take(w);
 
 	if (w->refused || now < w->look_at)
 		return more;
+	cpu = cpu_now();
 	look(w);
 	piece_turn(w, now);
 	share_set(w);
 	/* thousands of channels take longer to judge than to count */
-	now = clock_steady() - now;
-	w->look_at = clock_steady() + (SHARE * now > LOOK ? SHARE * now : LOOK);
+	cpu = SHARE * (cpu_now() - cpu);
+	if (cpu < LOOK)
+		cpu = LOOK;
+	w->look_at = now + (cpu < LOOK_MOST ? cpu : LOOK_MOST);
 	return more;
 }
 
@@ -430,6 +519,19 @@ watch_next(struct signal_thread *t, const struct signal_watch *w)
 		next = next->next;
 	pthread_mutex_unlock(&t->lock);
 	return next;
+}
+
+/* Makes the last lines, and gives the watch back to the event loop. */
+static void
+watch_end(struct signal_watch *w)
+{
+	struct signal_hooks hooks = w->thread->hooks;
+
+	if (!w->refused && !quality_merge(w->interval, w->piece[0]))
+		interval_end(w);
+	/* from here on the event loop may free it */
+	atomic_store_explicit(&w->done, true, memory_order_release);
+	hooks.wake(hooks.arg);
 }
 
 static int64_t
@@ -447,8 +549,7 @@ round_do(void *arg)
 		if (watch_step(w)) {
 			more = true;
 		} else if (ends) {
-			atomic_store_explicit(&w->done, true,
-					      memory_order_release);
+			watch_end(w);
 			continue;
 		}
 		running += !w->refused;
@@ -462,7 +563,8 @@ round_do(void *arg)
 /* ---- the event loop ---------------------------------------------------- */
 
 int
-signal_thread_start(struct signal_thread **out)
+signal_thread_start(struct signal_thread **out,
+		    const struct signal_hooks *hooks)
 {
 	struct signal_thread *t = calloc(1, sizeof *t);
 	struct worker_args worker = { .name = "spate-signal",
@@ -475,6 +577,7 @@ signal_thread_start(struct signal_thread **out)
 
 	if (!t)
 		return -ENOMEM;
+	t->hooks = *hooks;
 	pthread_mutex_init(&t->lock, NULL);
 	err = worker_start(&t->worker, &worker);
 	if (err) {
@@ -491,13 +594,36 @@ watch_free(struct signal_watch *w)
 {
 	for (unsigned i = 0; w->ring && i < w->rings; i++)
 		frame_ring_free(w->ring[i]);
+	for (unsigned i = 0; w->text && i < w->parts; i++)
+		free(w->text[i]);
 	qualities_close(w);
 	stream_drop(w->stream);
 	json_decref(w->lines);
 	pthread_mutex_destroy(&w->lock);
 	free(w->part);
+	free(w->text);
+	free(w->silent);
 	free(w->ring);
 	free(w);
+}
+
+/* Gives the lines of a watch to the hook. */
+static void
+lines_give(struct signal_thread *t, struct signal_watch *w)
+{
+	for (unsigned i = 0; i < w->parts; i++) {
+		char name[SESSION_NAME], *text;
+
+		pthread_mutex_lock(&w->lock);
+		text = w->text[i];
+		w->text[i] = NULL;
+		pthread_mutex_unlock(&w->lock);
+		session_name(name, w->name, w->stream, i);
+		if (text && !w->silent[i])
+			t->hooks.lines(t->hooks.arg, name, text);
+		else
+			free(text);
+	}
 }
 
 void
@@ -505,9 +631,14 @@ signal_thread_step(struct signal_thread *t)
 {
 	struct signal_watch **at = &t->watches, *w;
 
+	/* Only this thread changes the list. */
+	for (w = t->watches; w; w = w->next) {
+		w->over = atomic_load_explicit(&w->done, memory_order_acquire);
+		lines_give(t, w);
+	}
 	pthread_mutex_lock(&t->lock);
 	while ((w = *at)) {
-		if (atomic_load_explicit(&w->done, memory_order_acquire)) {
+		if (w->over) {
 			*at = w->next;
 			watch_free(w);
 		} else {
@@ -518,10 +649,36 @@ signal_thread_step(struct signal_thread *t)
 }
 
 void
+signal_thread_refused(struct signal_thread *t, const char *name,
+		      const char *why)
+{
+	for (struct signal_watch *w = t->watches; w; w = w->next) {
+		for (unsigned i = 0; i < w->parts; i++) {
+			char of[SESSION_NAME];
+
+			session_name(of, w->name, w->stream, i);
+			if (strcmp(of, name) != 0)
+				continue;
+			if (w->silent[i])
+				return;
+			w->silent[i] = true;
+		}
+	}
+	log_line(LEVEL_WARN, name,
+		 "no more lines are written to its quality file: %s", why);
+}
+
+void
 signal_thread_stop(struct signal_thread *t)
 {
 	if (!t || !worker_stop(t->worker, END))
 		return;
+	for (struct signal_watch *w = t->watches; w; w = w->next) {
+		while (frames_take(w))
+			;
+		if (!atomic_load(&w->done))
+			watch_end(w);
+	}
 	signal_thread_step(t);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
@@ -563,8 +720,10 @@ signal_watch_begin(struct signal_watch **watch, struct signal_thread *t,
 	pthread_mutex_init(&w->lock, NULL);
 	snprintf(w->name, sizeof w->name, "%s", args->name);
 	w->part = calloc(w->parts, sizeof *w->part);
+	w->text = calloc(w->parts, sizeof(char *));
+	w->silent = calloc(w->parts, sizeof *w->silent);
 	w->ring = calloc(args->rings, sizeof(struct frame_ring *));
-	if (!w->part || !w->ring)
+	if (!w->part || !w->ring || !w->text || !w->silent)
 		err = -ENOMEM;
 	for (unsigned i = 0; i < args->rings && !err; i++) {
 		err = frame_ring_make(&w->ring[i], frame, places_of(args));
@@ -577,7 +736,7 @@ signal_watch_begin(struct signal_watch **watch, struct signal_thread *t,
 		return err;
 	}
 	choose(w, EVERY_FIRST, 1);
-	w->piece_at = clock_steady();
+	w->piece_at = w->interval_at = clock_steady();
 	pthread_mutex_lock(&t->lock);
 	w->next = t->watches;
 	t->watches = w;

@@ -15,7 +15,8 @@
  * copy some of their frames into, and what was found in these.
  *
  *   receivers --frame rings--> watch --quality--> findings of the last seconds
- *                                                 log, status, streams
+ *                                                 log, status, streams,
+ *                                                 quality file
  *
  * It needs at most a hundredth of a processor, by choosing fewer frames, and
  * runs at the lowest priority.  Nobody waits for it: while it does not run, the
@@ -26,10 +27,24 @@
 struct signal_thread;
 struct signal_watch;
 
+struct signal_hooks {
+	/* Wakes the event loop, for signal_thread_step(); any thread. */
+	void (*wake)(void *arg);
+	/* Gives lines for a recording's quality file away, to be freed with
+	 * free(); the event loop. */
+	void (*lines)(void *arg, const char *name, char *lines);
+	void *arg;
+};
+
 /* Starts the thread.  Returns 0 or -errno. */
-int signal_thread_start(struct signal_thread **t);
-/* Frees watches that have ended. */
+int signal_thread_start(struct signal_thread **t,
+			const struct signal_hooks *hooks);
+/* Gives lines to the hook, and frees watches that have ended. */
 void signal_thread_step(struct signal_thread *t);
+/* Notes that lines of a recording could not be written: it gets no more, and the
+ * log says so once. */
+void signal_thread_refused(struct signal_thread *t, const char *name,
+			   const char *why);
 /* Ends the thread, when all watches were ended; NULL is allowed. */
 void signal_thread_stop(struct signal_thread *t);
 

@@ -256,6 +256,13 @@ layout_protect(char *file, const char *name)
 }
 
 const char *
+layout_quality(char *file, const char *name)
+{
+	snprintf(file, LAYOUT_FILE, "%s.quality.jsonl", name);
+	return file;
+}
+
+const char *
 layout_removing(char *file, const char *name)
 {
 	snprintf(file, LAYOUT_FILE, "%s.removing", name);

@@ -16,6 +16,7 @@
  *   <disk>/<name>/<name>.index      64-byte records, one per block
  *   <disk>/<name>/<name>.meta.jsonl metadata: lines of JSON (meta.h)
  *   <disk>/<name>/<name>.sums       checksums
+ *   <disk>/<name>/<name>.quality.jsonl  what samples said, on one of the disks
  *
  * and they differ in where the data is:
  *
@@ -94,6 +95,8 @@ const char *layout_cfg(char *file, const char *name);
 /* Checksums of pieces of blocks; and the mark that forbids `rm`. */
 const char *layout_sums(char *file, const char *name);
 const char *layout_protect(char *file, const char *name);
+/* What samples said while it was recorded; nothing needs it. */
+const char *layout_quality(char *file, const char *name);
 /* Marks a removal in progress: made before the first file of the recording is
  * removed, and removed after the last. */
 const char *layout_removing(char *file, const char *name);

@@ -143,10 +143,8 @@ static enum removal_kind
 kind_of_name(const struct removal *r, const char *file)
 {
 	static const char *(*const meta[])(char *, const char *) = {
-		layout_meta,
-		layout_protect,
-		layout_index_new,
-		layout_cfg,
+		layout_meta, layout_protect, layout_index_new,
+		layout_cfg,  layout_quality,
 	};
 	char known[LAYOUT_FILE];
 	uint64_t number;
