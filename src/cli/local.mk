@@ -28,6 +28,8 @@ libcli_a_SOURCES = \
 	%D%/gen/gen_signal.c %D%/gen/gen_signal.h \
 	%D%/gen/gen_socket.c %D%/gen/gen_socket.h \
 	%D%/gen/gen_source.h \
+	%D%/rehearse/bench.c %D%/rehearse/bench.h \
+	%D%/rehearse/rehearse.c \
 	%D%/schedule/import.c \
 	%D%/schedule/import_scans.c %D%/schedule/import_scans.h \
 	%D%/schedule/import_snp.c \

@@ -17,12 +17,13 @@
 #include "cli/show/terminal.h"
 
 static const struct command *const commands[] = {
-	&command_record,  &command_stop,   &command_send,     &command_relay,
-	&command_sends,	  &command_rate,   &command_pause,    &command_resume,
-	&command_ls,	  &command_info,   &command_check,    &command_verify,
-	&command_recover, &command_rm,	   &command_protect,  &command_export,
-	&command_mount,	  &command_status, &command_disks,    &command_streams,
-	&command_probe,	  &command_gen,	   &command_schedule, &command_reload,
+	&command_record,   &command_stop,   &command_send,     &command_relay,
+	&command_sends,	   &command_rate,   &command_pause,    &command_resume,
+	&command_ls,	   &command_info,   &command_check,    &command_verify,
+	&command_recover,  &command_rm,	    &command_protect,  &command_export,
+	&command_mount,	   &command_status, &command_disks,    &command_streams,
+	&command_probe,	   &command_gen,    &command_schedule, &command_reload,
+	&command_rehearse,
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

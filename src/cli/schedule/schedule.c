@@ -283,12 +283,8 @@ schedule_rm(const struct cli *cli, char **which)
 	return status;
 }
 
-/*
- * Makes the request: without a file the schedule as it is, with one as it would
- * be.
- */
-static json_t *
-check_request(const char *path, struct fault *fault)
+json_t *
+schedule_check_request(const char *path, struct fault *fault)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
 	json_t *request;
@@ -310,7 +306,7 @@ static int
 schedule_check(const struct cli *cli, char **path)
 {
 	struct fault fault;
-	json_t *request = check_request(*path, &fault), *result;
+	json_t *request = schedule_check_request(*path, &fault), *result;
 	const json_t *scans;
 	int status;
 

@@ -28,6 +28,12 @@ int schedule_send(const struct cli *cli, const struct schedule_options *args,
 		  const char *file, const char *text);
 
 /*
+ * Makes the request "schedule-check": without a file (NULL) of the schedule as
+ * it is, with one as it would be.  NULL with a fault if the file cannot be read.
+ */
+json_t *schedule_check_request(const char *path, struct fault *fault);
+
+/*
  * Imports the scans of another program's schedule file into the schedule
  * folder.  Returns CLI_...
  */

@@ -58,6 +58,7 @@ extern const struct command command_pause;
 extern const struct command command_rate;
 extern const struct command command_record;
 extern const struct command command_recover;
+extern const struct command command_rehearse;
 extern const struct command command_relay;
 extern const struct command command_resume;
 extern const struct command command_rm;
