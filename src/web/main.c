@@ -25,7 +25,7 @@
 static const char help[] =
     "usage: spate-web [-c CONF] [-n] [-v]\n"
     "\n"
-    "Shows what spated does, to Prometheus and similar programs, over HTTP.\n"
+    "Shows what spated does, to browsers and Prometheus, over HTTP.\n"
     "The group `web` of spated's configuration says where, and to whom.\n"
     "\n"
     "  -c, --conf CONF   the configuration (" SPATE_CONF ")\n"
@@ -129,7 +129,7 @@ run(struct web_settings *s, struct fault *fault)
 	if (err)
 		goto out;
 	for (unsigned i = 0; i < s->web.listen.n; i++)
-		log_line(LEVEL_INFO, "web", "answers on http://%s/metrics",
+		log_line(LEVEL_INFO, "web", "answers on http://%s/",
 			 s->web.listen.text[i]);
 	err = serve(server, figures.spated, signals);
 out:

@@ -15,7 +15,9 @@
 #include "control/listener.h"
 #include "net/allow.h"
 #include "net/endpoint.h"
+#include "web/events.h"
 #include "web/metrics.h"
+#include "web/page.h"
 #include "web/web_host.h"
 
 enum { HEADERS_BYTES = 16 << 10 }; /* memory of a connection */
@@ -24,6 +26,8 @@ struct web_server {
 	const struct web_conf *conf;
 	struct figures *figures;
 	struct metrics_web web;
+	struct events *events;
+	struct MHD_Response *page;
 	struct MHD_Daemon *daemon[WEB_SOCKETS];
 	unsigned n;
 	/* of the last figures; [1] is OpenMetrics; NULL: none were asked for */
@@ -114,6 +118,40 @@ metrics_answer(struct web_server *s, struct MHD_Connection *c)
 	return MHD_queue_response(c, MHD_HTTP_OK, s->metrics[open]);
 }
 
+/* Makes the page, which may run its own script, and ask here alone. */
+static int
+page_make(struct web_server *s)
+{
+	s->page = response_make((char *)page_html, strlen(page_html),
+				"text/html; charset=utf-8", true);
+	if (!s->page)
+		return -ENOMEM;
+	MHD_add_response_header(
+	    s->page, "Content-Security-Policy",
+	    "default-src 'none'; script-src 'unsafe-inline'; style-src "
+	    "'unsafe-inline'; connect-src 'self'; base-uri 'none'; "
+	    "form-action 'none'; frame-ancestors 'none'");
+	MHD_add_response_header(s->page, "Referrer-Policy", "no-referrer");
+	return 0;
+}
+
+static enum MHD_Result
+page_answer(struct web_server *s, struct MHD_Connection *c)
+{
+	s->web.answered++;
+	return MHD_queue_response(c, MHD_HTTP_OK, s->page);
+}
+
+static enum MHD_Result
+events_begin(struct web_server *s, struct MHD_Connection *c)
+{
+	if (events_answer(s->events, c) != MHD_YES)
+		return refuse(s, c, MHD_HTTP_SERVICE_UNAVAILABLE,
+			      "Too many pages are open.\n");
+	s->web.answered++;
+	return MHD_YES;
+}
+
 /* ---- requests -------------------------------------------------------- */
 
 /* Tells whether the request's Host means the address that it came to. */
@@ -131,6 +169,18 @@ is_for_us(struct web_server *s, struct MHD_Connection *c)
 	       web_host_is_here(host, &here, &s->conf->hosts);
 }
 
+/* The pages. */
+static const struct {
+	const char *url;
+	enum MHD_Result (*answer)(struct web_server *s,
+				  struct MHD_Connection *c);
+} pages[] = {
+	{ "/", page_answer },
+	{ "/events", events_begin },
+	{ "/metrics", metrics_answer },
+};
+enum { PAGES = sizeof pages / sizeof *pages };
+
 /* Called with each request once its headers are there, with each piece of its
  * body, and when it is whole.  An answer before that closes the connection. */
 static enum MHD_Result
@@ -138,12 +188,15 @@ asked(void *arg, struct MHD_Connection *c, const char *url, const char *method,
       const char *version, const char *data, size_t *bytes, void **seen)
 {
 	struct web_server *s = arg;
+	int i = 0;
 
 	(void)version;
 	(void)data;
+	while (i < PAGES && strcmp(url, pages[i].url) != 0)
+		i++;
 	if (*seen) {
 		if (!*bytes)
-			return metrics_answer(s, c);
+			return i < PAGES ? pages[i].answer(s, c) : MHD_NO;
 		*bytes = 0;
 		return MHD_YES;
 	}
@@ -156,10 +209,10 @@ asked(void *arg, struct MHD_Connection *c, const char *url, const char *method,
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
 		return refuse(s, c, MHD_HTTP_METHOD_NOT_ALLOWED,
 			      "Nothing can be changed here.\n");
-	if (!strcmp(url, "/metrics"))
+	if (i < PAGES)
 		return MHD_YES;
 	return refuse(s, c, MHD_HTTP_NOT_FOUND,
-		      "There is nothing but /metrics.\n");
+		      "There is nothing but / and /metrics.\n");
 }
 
 static enum MHD_Result
@@ -216,13 +269,14 @@ address_add(struct web_server *s, const char *text, struct fault *fault)
 		return address_refuse(fault, err, text);
 	}
 	d = MHD_start_daemon(
-	    MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, may_come, s, asked, s,
-	    MHD_OPTION_EXTERNAL_LOGGER, say, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
-	    MHD_OPTION_CONNECTION_LIMIT, (unsigned)WEB_CONNECTIONS,
-	    MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)WEB_OF_ONE,
-	    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)WEB_IDLE_S,
-	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS_BYTES,
-	    MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+	    MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME, 0,
+	    may_come, s, asked, s, MHD_OPTION_EXTERNAL_LOGGER, say, NULL,
+	    MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+	    (unsigned)WEB_CONNECTIONS, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+	    (unsigned)WEB_OF_ONE, MHD_OPTION_CONNECTION_TIMEOUT,
+	    (unsigned)WEB_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+	    (size_t)HEADERS_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+	    MHD_OPTION_END);
 	if (!d) {
 		close(fd);
 		return address_refuse(fault, -ENOMEM, text);
@@ -242,7 +296,9 @@ web_server_open(struct web_server **server, const struct web_conf *conf,
 		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	s->conf = conf;
 	s->figures = figures;
-	if (conf->listen.n > WEB_SOCKETS)
+	if (events_open(&s->events, figures) || page_make(s))
+		err = fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+	if (!err && conf->listen.n > WEB_SOCKETS)
 		err = fault_set(fault, -E2BIG, "conf",
 				"web: these are more than %d addresses",
 				WEB_SOCKETS);
@@ -261,9 +317,14 @@ web_server_close(struct web_server *s)
 {
 	if (!s)
 		return;
+	if (s->events)
+		events_stop(s->events);
 	/* It closes the listening socket, too. */
 	for (unsigned i = 0; i < s->n; i++)
 		MHD_stop_daemon(s->daemon[i]);
+	events_close(s->events);
+	if (s->page)
+		MHD_destroy_response(s->page);
 	metrics_forget(s);
 	free(s);
 }
@@ -273,7 +334,11 @@ web_server_close(struct web_server *s)
 unsigned
 web_server_poll(struct web_server *s, struct pollfd *fd, int *wait_ms)
 {
+	int tick = events_wait(s->events);
 	MHD_UNSIGNED_LONG_LONG ms;
+
+	if (tick >= 0 && (*wait_ms < 0 || tick < *wait_ms))
+		*wait_ms = tick;
 
 	for (unsigned i = 0; i < s->n; i++) {
 		fd[i] =
@@ -291,6 +356,7 @@ web_server_poll(struct web_server *s, struct pollfd *fd, int *wait_ms)
 void
 web_server_run(struct web_server *s)
 {
+	events_step(s->events);
 	for (unsigned i = 0; i < s->n; i++)
 		MHD_run(s->daemon[i]);
 }

@@ -12,7 +12,9 @@
  * The server answers GET and HEAD over HTTP, by libmicrohttpd, on each address of
  * the configuration:
  *
- *   /metrics   the figures (metrics.h)
+ *   /          a page that shows them (page.html)
+ *   /events    the figures once a second, for the page (events.h)
+ *   /metrics   the figures for Prometheus (metrics.h)
  *
  * A client that is in no network of `allow` is not accepted.  The others share
  * WEB_CONNECTIONS of each address, and one that neither sends nor takes a byte

@@ -73,6 +73,8 @@ for method in POST PUT DELETE OPTIONS; do
 	same "$method" "$(status -X $method -d x "$at/metrics")" 405
 done
 same "another page" "$(status "$at/nothing")" 404
+same "the page" "$(status "$at/")" 200
+cmp "$work/got" "$top_srcdir/src/web/page.html"
 refused "cannot listen on 127.0.0.1:$web" "$SPATE_WEB" -c "$conf"
 
 # ---- what they say ------------------------------------------------------

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash source=tests/flow/functions.sh
+#
+#   chromium --HTTP--> spate-web --> spated, which records
+#
+# What a browser shows is what --json says, while it is recorded and after spated
+# and spate-web were started anew; nothing comes from elsewhere.
+. "${BASH_SOURCE%/*}/functions.sh"
+
+[ -x "$SPATE_WEB" ] || skip "spate was built without libmicrohttpd"
+need curl python3 chromium chromedriver
+
+disks_make 2
+udp=$port
+port_find 2
+web=$port driver=$((port + 1))
+port=$udp
+conf_write "$(stream_text 'format = "vdif"; prefix = 8;')"
+printf 'web : { listen = "127.0.0.1:%s"; };\n' "$web" >>"$conf"
+spated_start
+
+web_start()
+{
+	"$SPATE_WEB" -c "$conf" >>"$work/web.log" 2>&1 &
+	web_pid=$!
+	at_end "kill -KILL $web_pid 2>/dev/null"
+	wait_for 60 curl -sfo /dev/null "http://127.0.0.1:$web/"
+}
+web_start
+
+# A page that is open reads what comes each second; one that never reads, and one
+# too many, harm nobody.
+events()
+{
+	curl -sN --max-time 3 "http://127.0.0.1:$web/events" >"$work/events" || true
+	[ "$(grep -c '^data: {"up":true' "$work/events")" -ge 2 ]
+}
+wait_for 60 events
+curl -sI "http://127.0.0.1:$web/" | tr -d '\r' >"$work/headers"
+grep -q "^Content-Security-Policy: default-src 'none'; " "$work/headers"
+many=()
+for ((i = 0; i < 40; i++)); do
+	curl -sN --max-time 60 -o "$work/many$i" -w '%{http_code}\n' \
+		"http://127.0.0.1:$web/events" >>"$work/codes" &
+	many+=($!)
+done
+at_end 'kill "${many[@]}" 2>/dev/null'
+too_many()
+{
+	[ "$(grep -c 503 "$work/codes")" -ge 8 ] && grep -q '^data: ' "$work/many0"
+}
+wait_for 60 too_many
+same "metrics meanwhile" \
+	"$(curl -sf "http://127.0.0.1:$web/metrics" | grep '^spate_up ')" "spate_up 1"
+kill "${many[@]}" 2>/dev/null || true
+
+cat >"$work/said" <<-END
+	#!/bin/bash
+	"$SPATE" --socket "$socket" status --json >"$work/status.json"
+	"$SPATE" --socket "$socket" streams --json >"$work/streams.json"
+	jq -n --slurpfile status "$work/status.json" \\
+		--slurpfile streams "$work/streams.json" \\
+		'{status: \$status[0], streams: \$streams}'
+END
+chmod 755 "$work/said"
+HOME=$work chromedriver --port="$driver" >"$work/driver.log" 2>&1 &
+driver_pid=$!
+at_end "kill $driver_pid 2>/dev/null; wait $driver_pid 2>/dev/null"
+wait_for 60 curl -sfo /dev/null "http://127.0.0.1:$driver/status"
+coproc PAGE { exec python3 "$top_srcdir/tests/flow/web_page.py" "$driver" \
+	"http://127.0.0.1:$web/" "$work" "$work/said" 2>"$work/page.log"; }
+page_pid=$PAGE_PID to_page=${PAGE[1]} from_page=${PAGE[0]}
+# It ends the browser, which the driver would leave.
+at_end 'kill $page_pid 2>/dev/null; wait $page_pid 2>/dev/null'
+
+# page WHAT: asks for it, and fails unless it is well
+page()
+{
+	local reply
+
+	printf '%s\n' "$*" >&"$to_page"
+	read -r reply <&"$from_page" || fail "$(cat "$work/page.log")"
+	same "page: $*" "$reply" ok
+}
+
+page agree
+spate record lossy --stream s
+gen --format vdif --packets 2000 --loss 0.05 --duplicate 0.01 --rate 20Mbps
+settle lossy "$(gen_did .sent)"
+page agree
+page resources
+page shot "$top_builddir/tests/flow/web_page.png"
+page phone
+spate stop lossy >/dev/null
+page agree
+
+spated_kill
+page away
+spated_start
+page agree
+kill -TERM $web_pid
+ended=0
+wait $web_pid || ended=$?
+same "exit status of spate-web, of which a page is open" $ended 0
+page mute
+web_start
+page agree
+exec {to_page}>&-
+wait "$page_pid"
+spated_stop
