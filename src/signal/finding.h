@@ -17,7 +17,9 @@
 	X(DC, "dc", "the mean is not zero: the sampler has an offset")         \
 	X(LEVELS, "levels",                                                    \
 	  "the level is off by more than 3 dB, or samples are clipped")        \
-	X(TONES_GONE, "tones-gone", "no phase-cal tone is there")
+	X(TONES_GONE, "tones-gone", "no phase-cal tone is there")              \
+	X(DRIFT, "drift",                                                      \
+	  "level or delay is not that of the last recording of the stream")
 
 #define X(id, name, sentence) FINDING_##id,
 enum finding { FINDINGS(X) FINDING_COUNT };

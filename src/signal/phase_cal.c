@@ -230,6 +230,24 @@ slope_fit(const struct phase_cal_result *r, double s)
 	return -(w * wxy - wx * wy) / (w * wxx - wx * wx);
 }
 
+/* Returns the standard deviation of the delay: that of a fitted slope. */
+static double
+slope_error(const struct phase_cal_result *r)
+{
+	double w = 0, wx = 0, wxx = 0;
+
+	for (unsigned i = 0; i < r->tones; i++) {
+		const struct phase_cal_tone *t = &r->tone[i];
+		double weight = t->there ? t->amplitude * t->amplitude : 0;
+		double x = 2 * M_PI * t->hz;
+
+		w += weight;
+		wx += weight * x;
+		wxx += weight * x * x;
+	}
+	return r->least / SIGNIFICANT / sqrt(wxx - wx * wx / w);
+}
+
 /*
  * Returns the step of 1 / STEPS / tones of the longest delay at which the tones
  * agree best: the largest bin of their inverse transform.  -ENOMEM.
@@ -286,6 +304,7 @@ delay_find(const struct phase_cal *p, struct phase_cal_result *r)
 	r->delay = end * (double)at / steps;
 	r->delay += slope_fit(r, r->delay);
 	r->delay -= end * floor(r->delay / end);
+	r->error = slope_error(r);
 	return 0;
 }
 
@@ -295,7 +314,7 @@ phase_cal_result(const struct phase_cal *p, struct phase_cal_result *r)
 	kiss_fft_cpx *bin;
 	int err = -ENOMEM;
 
-	*r = (struct phase_cal_result){ .delay = NAN };
+	*r = (struct phase_cal_result){ .delay = NAN, .error = NAN };
 	if (!is_covered(p))
 		return 0;
 	r->tone = calloc(p->comb.rate / p->comb.spacing + 1, sizeof *r->tone);
@@ -307,7 +326,7 @@ phase_cal_result(const struct phase_cal *p, struct phase_cal_result *r)
 	free(bin);
 	if (err) {
 		free(r->tone);
-		*r = (struct phase_cal_result){ .delay = NAN };
+		*r = (struct phase_cal_result){ .delay = NAN, .error = NAN };
 	}
 	return err;
 }

@@ -61,6 +61,7 @@ struct phase_cal_result {
 	 * than if all had one phase; NAN: fewer than two are there
 	 */
 	double delay;
+	double error; /* s, standard deviation of it by the noise; or NAN */
 };
 
 /*

@@ -643,6 +643,7 @@ tones_find(struct quality_channel *c, struct quality_line *line)
 		return err;
 	line->tones = tones_json(&r);
 	line->delay_ns = r.delay * 1e9;
+	line->delay_error_ns = r.error * 1e9;
 	if (r.tones && !r.there && r.least < TONE_WEAK)
 		c->findings |= FINDING_BIT(TONES_GONE);
 	free(r.tone);
@@ -666,7 +667,7 @@ line_add(struct quality_line *line, const struct quality_thread *t,
 	line->rms = f.rms;
 	line->dc = f.dc;
 	line->ratio = f.ratio;
-	line->delay_ns = NAN;
+	line->delay_ns = line->delay_error_ns = NAN;
 	line->tones = NULL;
 	if (c->tones)
 		err = tones_find(c, line);

@@ -65,9 +65,11 @@ enum {
 	  "tones")                                                             \
 	X(REAL, delay_ns, QUALITY_LINE | KEY_COLUMN,                           \
 	  "of the tones, up to one by their spacing", "delay ns")              \
+	X(REAL, delay_error_ns, QUALITY_LINE,                                  \
+	  "standard deviation of that, by the noise")                          \
 	X(JSON, findings, QUALITY_LINE | KEY_COLUMN,                           \
 	  "list of names: constant, stuck, dead, bit-missing, same, dc, "      \
-	  "levels, tones-gone",                                                \
+	  "levels, tones-gone; while it is recorded drift",                    \
 	  "findings")
 
 struct quality_line {

@@ -80,8 +80,8 @@ for finding in dead dc tones-gone; do
 		"$(lines_of "signal: $finding in 1 of 4 channels") $(lines_of \
 			"signal: $finding is gone from all channels")" "1 1"
 done
-same "frames that were missed" \
-	"$(spate status --json | jq '.recordings[0].quality_missed')" 0
+same "frames are counted" "$(spate status --json | jq '.recordings[0] |
+	.quality_frames > 0 and .quality_missed >= 0')" true
 spate stop live
 # What was seen is kept beside the recording, and is no part of it.
 kept=${disks[0]}/live/live.quality.jsonl
@@ -102,6 +102,22 @@ same "packets lost, drops" \
 same "all else about signals" "$(grep 'signal:' "$log" | grep -vc 'levels')" 6
 spate rm live
 [ ! -e "${disks[0]}/live" ]
+spated_stop
+
+# What the last recording was like is known.
+begin vdif 'payload = 8032; fps = 500; threads = [ 0 ]; tones = 1000000;'
+for scan in 'ok' 'drift 1 --defect drift=0/1' 'drift 2 --tone-delay 0.250us'; do
+	read -ra words <<<"$scan"
+	send --rate 32Mbps --fps 500 --format vdif -o channels=2 \
+		--tones 1000000 "${words[@]:2}"
+	wait_for 60 sees "${words[*]:0:2}"
+	send_end
+	spate stop live
+	spate rm live
+	[ "$scan" != 'drift 2 --tone-delay 0.250us' ] || break
+	spate record live --stream s
+done
+same "lines about drift" "$(lines_of 'signal: drift in')" 2
 spated_stop
 
 # Halves of Mark5B, whose headers say nothing: only the configuration does.

@@ -27,6 +27,7 @@ enum {
 #define THRESHOLD 0.9816 /* of the sampler, in rms: the best one */
 #define DEAD_RMS  0.25
 #define LOW_RMS	  0.45
+#define DRIFT_RMS 0.8 /* 2 dB, which is not wrong in itself */
 #define OFFSET	  0.4
 
 struct gen_bounds {
@@ -93,6 +94,7 @@ bounds_of(unsigned kind, double tone)
 		break;
 	case FINDING_TONES_GONE: tone = 0; break;
 	case FINDING_LEVELS: rms = LOW_RMS; break;
+	case FINDING_DRIFT: rms = DRIFT_RMS; break;
 	case FINDING_DC: tone += OFFSET; break;
 	default: break;
 	}
@@ -151,9 +153,10 @@ wrong:
 	fault_set(fault, -EINVAL, "usage", "--defect %s", text);
 	fault_why(fault, "it is no name of a finding with a thread and a "
 			 "channel that are there");
-	fault_hint(fault, "--defect dead=0/3; or constant, stuck, bit-missing, "
-			  "dc, levels, tones-gone, or same, as the channel "
-			  "before");
+	fault_hint(fault,
+		   "--defect dead=0/3; or constant, stuck, bit-missing, "
+		   "dc, levels, drift, tones-gone, or same, as the channel "
+		   "before");
 	return -EINVAL;
 }
 

@@ -21,6 +21,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +55,9 @@ enum {
 #define LOOK_MOST  (5 * NS_SECOND)
 #define PIECE	   (5 * NS_SECOND / 2)
 #define PIECE_MOST (10 * NS_SECOND)
+#define DRIFT_DB   1.0 /* of 2 bits less than the signal's own */
+#define DRIFT_NS   0.2
+#define DRIFT_SURE 5		   /* standard deviations */
 #define COST_FIRST INT64_C(300000) /* ns of a frame, until it is measured */
 #define INTERVAL   (10 * NS_SECOND)
 #define END	   (2 * NS_SECOND)
@@ -100,12 +104,20 @@ struct signal_watch {
 	bool over;    /* `done` was seen, and no more lines come */
 };
 
+/* Channels of a stream as its last recording left them; the signal thread's. */
+struct signal_last {
+	char *stream;
+	json_t *lines; /* QUALITY_KEYS, only of channels that were good */
+	struct signal_last *next;
+};
+
 struct signal_thread {
 	struct signal_hooks hooks;
+	struct signal_last *last;
 	struct worker *worker;
 	pthread_mutex_t lock; /* over the list */
 	struct signal_watch *watches;
-	unsigned running;
+	atomic_uint running; /* watches with frames; set by the thread */
 };
 
 /* ---- the quality of a watch -------------------------------------------- */
@@ -225,10 +237,12 @@ static void
 share_set(struct signal_watch *w)
 {
 	uint64_t frames = (uint64_t)(NS_SECOND / SHARE / w->cost);
+	unsigned running =
+	    atomic_load_explicit(&w->thread->running, memory_order_relaxed);
 	uint64_t numbers;
 
-	if (w->thread->running > 1)
-		frames /= w->thread->running;
+	if (running > 1)
+		frames /= running;
 	if (!frames)
 		frames = 1;
 	if (!w->shape.fps || !w->threads)
@@ -289,6 +303,137 @@ number(const json_t *line, const char *key)
 {
 	return json_integer_value(json_object_get(line, key));
 }
+
+/* ---- drift ------------------------------------------------------------- */
+
+static json_t *
+line_of(const json_t *lines, const json_t *like)
+{
+	static const char *const keys[] = { "sub",  "thread",  "channel",
+					    "bits", "complex", "sample_rate" };
+	json_t *line;
+	size_t i;
+
+	json_array_foreach(lines, i, line) {
+		unsigned k = 0;
+
+		while (k < sizeof keys / sizeof *keys &&
+		       json_equal(json_object_get(line, keys[k]),
+				  json_object_get(like, keys[k])))
+			k++;
+		if (k == sizeof keys / sizeof *keys)
+			return line;
+	}
+	return NULL;
+}
+
+static double
+real(const json_t *line, const char *key)
+{
+	const json_t *value = json_object_get(line, key);
+
+	return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* Tells whether a channel is not what it was: comparisons with what is not known
+ * are false. */
+static bool
+has_drifted(const struct signal_watch *w, const json_t *line, const json_t *was)
+{
+	double by = real(line, "delay_ns") - real(was, "delay_ns");
+	double error =
+	    hypot(real(line, "delay_error_ns"), real(was, "delay_error_ns"));
+	double level = 20 * log10(real(line, "rms") / real(was, "rms"));
+
+	/* a delay is known up to one by the spacing */
+	if (w->stream->o.tones)
+		by = remainder(by, 1e9 / w->stream->o.tones);
+	return fabs(level) > DRIFT_DB ||
+	       fabs(by) > fmax(DRIFT_SURE * error, DRIFT_NS);
+}
+
+static struct signal_last *
+last_of(const struct signal_watch *w)
+{
+	struct signal_last *l = w->thread->last;
+
+	while (l && strcmp(l->stream, w->stream->name) != 0)
+		l = l->next;
+	return l;
+}
+
+/* Adds drift to the findings of lines that have no other one. */
+static void
+drift_find(const struct signal_watch *w, const json_t *lines)
+{
+	const struct signal_last *last = last_of(w);
+	json_t *line, *findings;
+	size_t i;
+
+	if (!last)
+		return;
+	json_array_foreach(lines, i, line) {
+		const json_t *was = line_of(last->lines, line);
+
+		findings = json_object_get(line, "findings");
+		if (was && !json_array_size(findings) &&
+		    has_drifted(w, line, was))
+			json_array_append_new(
+			    findings, json_string(finding_name(FINDING_DRIFT)));
+	}
+}
+
+/* Keeps the channels that are good for the next recording of the stream. */
+static void
+last_keep(struct signal_watch *w)
+{
+	struct signal_last *l = last_of(w);
+	json_t *lines = json_array(), *line;
+	size_t i;
+
+	if (!l) {
+		l = calloc(1, sizeof *l);
+		if (l)
+			l->stream = strdup(w->stream->name);
+		if (!l || !l->stream || !lines) {
+			free(l);
+			json_decref(lines);
+			return;
+		}
+		l->next = w->thread->last;
+		w->thread->last = l;
+	}
+	pthread_mutex_lock(&w->lock);
+	json_array_foreach(w->lines, i, line) {
+		const json_t *list = json_object_get(line, "findings");
+
+		/* what has drifted is what it is from now on */
+		if (!json_array_size(list) || has_finding(line, FINDING_DRIFT))
+			json_array_append_new(lines, json_deep_copy(line));
+	}
+	pthread_mutex_unlock(&w->lock);
+	json_array_foreach(l->lines, i, line) {
+		if (!line_of(lines, line))
+			json_array_append(lines, line);
+	}
+	json_decref(l->lines);
+	l->lines = lines;
+}
+
+static void
+last_free(struct signal_thread *t)
+{
+	struct signal_last *l;
+
+	while ((l = t->last)) {
+		t->last = l->next;
+		json_decref(l->lines);
+		free(l->stream);
+		free(l);
+	}
+}
+
+/* ---- what is said ------------------------------------------------------ */
 
 /* Logs that a finding began, with the first channel that has it. */
 static void
@@ -368,10 +513,12 @@ look(struct signal_watch *w)
 		err = quality_merge(w->sum, w->piece[i]);
 	if (!err)
 		err = quality_json(w->sum, w->name, lines, &findings);
-	if (err)
+	if (err) {
 		json_decref(lines);
-	else
-		lines_show(w, lines);
+		return;
+	}
+	drift_find(w, lines);
+	lines_show(w, lines);
 }
 
 /* ---- the quality file -------------------------------------------------- */
@@ -419,6 +566,7 @@ interval_end(struct signal_watch *w)
 
 	units_show_time_ns(time, clock_now());
 	if (lines && !quality_json(w->interval, w->name, lines, &findings)) {
+		drift_find(w, lines);
 		pthread_mutex_lock(&w->lock);
 		json_array_foreach(lines, i, line) {
 			unsigned part =
@@ -529,6 +677,8 @@ watch_end(struct signal_watch *w)
 
 	if (!w->refused && !quality_merge(w->interval, w->piece[0]))
 		interval_end(w);
+	if (!w->refused)
+		last_keep(w);
 	/* from here on the event loop may free it */
 	atomic_store_explicit(&w->done, true, memory_order_release);
 	hooks.wake(hooks.arg);
@@ -554,7 +704,7 @@ round_do(void *arg)
 		}
 		running += !w->refused;
 	}
-	t->running = running;
+	atomic_store_explicit(&t->running, running, memory_order_relaxed);
 	if (more)
 		return 0;
 	return running ? ROUND : WORKER_RESTS;
@@ -680,6 +830,7 @@ signal_thread_stop(struct signal_thread *t)
 			watch_end(w);
 	}
 	signal_thread_step(t);
+	last_free(t);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
 }
@@ -697,6 +848,17 @@ places_of(const struct signal_watch_args *a)
 	unsigned n = 2 * a->stream->plan.subs * a->stream->keys;
 
 	return n < PLACES ? PLACES : n < PLACES_MOST ? n : PLACES_MOST;
+}
+
+/* Returns how many threads and substreams there should be. */
+static unsigned
+threads_of(const struct signal_watch_args *a)
+{
+	unsigned threads = a->shape->threads_n ? a->shape->threads_n : 1;
+
+	if (threads < a->stream->keys)
+		threads = a->stream->keys;
+	return threads * a->stream->plan.subs;
 }
 
 int
@@ -735,7 +897,9 @@ signal_watch_begin(struct signal_watch **watch, struct signal_thread *t,
 		watch_free(w);
 		return err;
 	}
+	w->threads = threads_of(args);
 	choose(w, EVERY_FIRST, 1);
+	share_set(w);
 	w->piece_at = w->interval_at = clock_steady();
 	pthread_mutex_lock(&t->lock);
 	w->next = t->watches;
