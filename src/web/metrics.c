@@ -10,9 +10,11 @@
  */
 #include "web/metrics.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,14 +176,15 @@ begin(struct metrics_out *o, const char *name, enum metric_type type,
 static void
 label_print(FILE *file, const char *text)
 {
-	for (; *text; text++) {
-		if (*text == '\n')
-			fputs("\\n", file);
-		else if (*text == '"' || *text == '\\')
-			fprintf(file, "\\%c", *text);
-		else
-			fputc(*text, file);
+	size_t plain = strcspn(text, "\n\"\\");
+
+	for (; text[plain]; plain = strcspn(text, "\n\"\\")) {
+		fwrite(text, 1, plain, file);
+		fputc('\\', file);
+		fputc(text[plain] == '\n' ? 'n' : text[plain], file);
+		text += plain + 1;
 	}
+	fwrite(text, 1, plain, file);
 }
 
 /* Prints a line with pairs of label and value, of which the last is NULL. */
@@ -194,19 +197,25 @@ line(struct metrics_out *o, double value, ...)
 
 	if (!isfinite(value))
 		return;
-	fprintf(o->file, "%s%s", o->name, suffix[o->type]);
+	fputs(o->name, o->file);
+	fputs(suffix[o->type], o->file);
 	va_start(pairs, value);
 	while ((label = va_arg(pairs, const char *)) != NULL) {
 		text = va_arg(pairs, const char *);
-		fprintf(o->file, "%s%s=\"", before, label);
+		fputs(before, o->file);
+		fputs(label, o->file);
+		fputs("=\"", o->file);
 		label_print(o->file, text ? text : "");
 		fputc('"', o->file);
 		before = ",";
 	}
 	va_end(pairs);
-	/* Counts are whole up to 2^53. */
-	fprintf(o->file, value == floor(value) ? "%s %.0f\n" : "%s %.15g\n",
-		*before == ',' ? "}" : "", value);
+	fputs(*before == ',' ? "} " : " ", o->file);
+	/* Counts are whole up to 2^53, and printed fast: there are thousands. */
+	if (value == floor(value) && fabs(value) < 1LL << 53)
+		fprintf(o->file, "%" PRId64 "\n", (int64_t)value);
+	else
+		fprintf(o->file, "%.15g\n", value);
 }
 
 /* ---- keys ------------------------------------------------------------ */
@@ -465,6 +474,7 @@ metrics_text(const struct figures *f, const struct metrics_web *web, bool open,
 	o.file = open_memstream(&text, bytes);
 	if (!o.file)
 		return NULL;
+	__fsetlocking(o.file, FSETLOCKING_BYCALLER);
 	begin(&o, "spate_up", GAUGE,
 	      "1 if spated answers; 0 if not, and then all else of it is "
 	      "missing");
