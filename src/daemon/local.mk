@@ -16,6 +16,7 @@ libdaemon_a_SOURCES = \
 	%D%/disks/disk_watch.c %D%/disks/disk_watch.h \
 	%D%/disks/housekeeping.c %D%/disks/housekeeping.h \
 	%D%/disks/name_lookup.c %D%/disks/name_lookup.h \
+	%D%/sessions/clock_watch.c %D%/sessions/clock_watch.h \
 	%D%/sessions/health.c %D%/sessions/health.h \
 	%D%/sessions/kernel.c %D%/sessions/kernel.h \
 	%D%/sessions/live_tap.c %D%/sessions/live_tap.h \

@@ -38,6 +38,7 @@ libflow_a_SOURCES = \
 	%D%/receive/split.c %D%/receive/split.h \
 	%D%/receive/subscriber.c %D%/receive/subscriber.h \
 	%D%/output/disk_choice.c %D%/output/disk_choice.h \
+	%D%/output/data_clock.c %D%/output/data_clock.h \
 	%D%/output/durable_set.c %D%/output/durable_set.h \
 	%D%/output/output.c %D%/output/output.h \
 	%D%/output/queue.c %D%/output/queue.h \

@@ -22,6 +22,7 @@ FLOW_SHORT = \
 	%D%/split.sh \
 	%D%/losses.sh \
 	%D%/health.sh \
+	%D%/clock.sh \
 	%D%/rehearse.sh \
 	%D%/overrun_cause.sh \
 	%D%/memory.sh \

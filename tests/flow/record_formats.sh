@@ -127,7 +127,7 @@ learns()
 	spated_start
 	spate record "$2" --stream s
 	gen --format mark5b --prefix 0 --payload 10016 --fps 1600 --rate 256Mbps \
-		--packets 4000
+		--packets 4000 --start "$(date -u -d '1 second' +%FT%TZ)"
 	settle "$2" 4000
 	spate stop "$2"
 	all_came || fail "kernel or disks lost packets"

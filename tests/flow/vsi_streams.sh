@@ -47,7 +47,7 @@ came()
 send()
 {
 	gen --format vdif --prefix 8 --payload 1032 --packets "$1" --rate 20Mbps \
-		--threads "${2:-0}"
+		--threads "${2:-0}" --start "$(date -u -d '1 second' +%FT%TZ)"
 }
 
 first=$port

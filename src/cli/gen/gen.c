@@ -137,9 +137,7 @@ plans_make(struct gen *g, struct fault *fault)
 static int64_t
 start_ns(const struct gen_args *a)
 {
-	if (a->start_ns)
-		return a->start_ns;
-	return (clock_now() / NS_SECOND + 1) * NS_SECOND;
+	return a->start_ns ? a->start_ns : clock_now();
 }
 
 static bool
@@ -754,7 +752,7 @@ static const struct args_option options[] = {
 	{ "first", 0, ARGS_COUNT, AT(first), "N",
 	  "what the counter begins with (default 0; of heaps 1)" },
 	{ "start", 0, ARGS_TIME, AT(start_ns), "TIME",
-	  "of the first frame's data (default the next whole second)" },
+	  "of the first frame's data (default now)" },
 	{ "threads", 0, ARGS_TEXT, AT(threads), "LIST",
 	  "thread numbers in the order of sending (default 0)" },
 	{ "fps", 0, ARGS_COUNT, AT(fps), "N",

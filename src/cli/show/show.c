@@ -721,6 +721,10 @@ show_running(const json_t *infos, unsigned indent)
 			       field_text(info, "name"),
 			       field_text(info, "why"));
 		links_lines(info, indent);
+		if (*field_text(info, "clock"))
+			printf("%*s%s: %s\n", (int)indent, "",
+			       field_text(info, "name"),
+			       field_text(info, "clock"));
 		subs_silent_line(info, indent);
 		losses_lines(info, indent);
 	}

@@ -136,6 +136,11 @@ const struct option_key stream_options[] = {
 	  .fallback = "0.01",
 	  .help = "spate check complains of a recording that lost more than "
 		  "this share of its packets" },
+	{ .name = "max_clock",
+	  .type = OPTION_SPAN,
+	  .offset = AT(max_clock),
+	  .help = "the log and status complain of data whose time is farther "
+		  "from ours; none: half a second" },
 	{ .name = "quality",
 	  .type = OPTION_FLAG,
 	  .offset = AT(quality),

@@ -371,6 +371,20 @@ silent_json(struct session *s, const struct origin *list, int64_t now)
 	return silent;
 }
 
+static void
+clock_take(const struct session *s, struct info *info)
+{
+	const struct data_clock *clock = &s->clock.clock;
+	int64_t behind;
+	double drift;
+
+	info->clock_s =
+	    data_clock_behind(clock, &behind) ? (double)behind / 1e9 : NAN;
+	info->clock_drift = data_clock_drift(clock, &drift) ? drift : NAN;
+	info->clock_steps = clock->steps;
+	info->clock = s->clock.why[0] ? s->clock.why : NULL;
+}
+
 /* Sets where packets came from and were lost. */
 static void
 report_from(struct session *s, struct info *info)
@@ -380,6 +394,7 @@ report_from(struct session *s, struct info *info)
 
 	info->sources = sources_json(s->input);
 	info->kernel = kernel_report(s);
+	clock_take(s, info);
 	info->overrun_causes = overrun_watch_json(&s->overruns);
 	list = origins_find(s->input);
 	if (!list)

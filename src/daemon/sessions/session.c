@@ -996,6 +996,27 @@ overruns_tell(struct session *s, int64_t now)
 		 n, why);
 }
 
+/* Looks at the clock of the data, and logs what is wrong with it. */
+static void
+clock_tell(struct session *s)
+{
+	struct clock_watch *w = &s->clock;
+	struct data_clock clock;
+	bool stepped;
+
+	output_clock(s->output, &clock);
+	if (!clock_watch_look(w, &clock, s->stream->o.max_clock, &stepped))
+		return;
+	if (stepped)
+		log_line(LEVEL_WARN, s->name,
+			 "the clock of the data stepped by %+.3f s",
+			 -(double)clock.step_ns / 1e9);
+	if (w->wrong != CLOCK_RIGHT)
+		log_line(LEVEL_WARN, s->name, "%s", w->why);
+	else if (!stepped)
+		log_line(LEVEL_INFO, s->name, "the time of the data is right");
+}
+
 /* Looks at the links of a recording, and logs which broke or became whole.
  * disks_look() has logged already that no disk takes blocks. */
 static void
@@ -1048,6 +1069,7 @@ rate_sample(struct session *s, int64_t now)
 	s->sampled_bytes = c.bytes;
 	no_buffer_tell(s, &c, now);
 	overruns_tell(s, now);
+	clock_tell(s);
 	health_tell(s, &c, now);
 	session_subs_sample(s, now);
 }

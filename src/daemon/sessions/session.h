@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "daemon/disks/disk_set.h"
+#include "daemon/sessions/clock_watch.h"
 #include "daemon/sessions/health.h"
 #include "daemon/sessions/kernel.h"
 #include "daemon/sessions/overrun_cause.h"
@@ -129,6 +130,7 @@ struct session {
 	uint64_t no_buffer;   /* DROP_NO_BUFFER packets when last logged */
 	int64_t no_buffer_at; /* ns, steady, of that log line */
 	struct health health; /* while RECORDING */
+	struct clock_watch clock;
 	/* one per substream; NULL: there is only one */
 	struct session_sub *sub;
 	/* what a resumed recording had already; see report_began */

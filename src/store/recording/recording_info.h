@@ -81,6 +81,15 @@ enum {
 	X(JSON, kernel, INFO | INFO_END | INFO_COUNTED,                        \
 	  "losses of the machine outside of the sockets: `interfaces[]`, "     \
 	  "`udp` (`in_errors`, `rcvbuf_errors`)")                              \
+	X(REAL, clock_s, INFO | INFO_END | INFO_COUNTED,                       \
+	  "s that the time of the data is behind their arrival, at least, in " \
+	  "the last ten; negative: ahead; null: it is not known")              \
+	X(REAL, clock_drift, INFO | INFO_END | INFO_COUNTED,                   \
+	  "s in a s that it falls behind, over a minute")                      \
+	X(COUNT, clock_steps, INFO | INFO_END | INFO_COUNTED,                  \
+	  "of that clock, by more than 5 ms")                                  \
+	X(TEXT, clock, INFO | INFO_END | INFO_COUNTED,                         \
+	  "what is wrong with it; null: nothing")                              \
 	X(JSON, overrun_causes, INFO | INFO_END | INFO_COUNTED,                \
 	  "list of what held up the receivers when `overruns` grew: "          \
 	  "INFO_CAUSE_KEYS")                                                   \
