@@ -325,6 +325,20 @@ digest_add(const struct quality *q, struct quality_channel *c, int64_t time,
 	c->digest[digest_at(time)] = (struct digest){ time, hash };
 }
 
+/* Returns how many samples of a channel in a frame its spectrum is made of: of
+ * many channels at least those of one transform. */
+static size_t
+spectrum_samples(const struct quality *q, const struct quality_thread *t)
+{
+	size_t most = q->args.spectrum / t->samples.layout.channels;
+
+	if (!q->args.spectrum || most > t->in_frame)
+		return t->in_frame;
+	if (most < 2 * SPECTRUM_POINTS)
+		most = 2 * SPECTRUM_POINTS;
+	return most < t->in_frame ? most : t->in_frame;
+}
+
 static void
 channel_add(struct quality *q, struct quality_thread *t, unsigned number,
 	    const struct format_packet *p)
@@ -341,7 +355,8 @@ channel_add(struct quality *q, struct quality_thread *t, unsigned number,
 	}
 	digest_add(q, c, p->second * (1 << 24) + p->frame + 1, n,
 		   s->layout.bits);
-	spectrum_add(&c->spectrum, t->plan, q->value[0], q->value[1], n);
+	spectrum_add(&c->spectrum, t->plan, q->value[0], q->value[1],
+		     spectrum_samples(q, t));
 	if (c->tones)
 		phase_cal_add(c->tones, p->frame * (uint64_t)n, q->value[0],
 			      q->value[1], n);

@@ -26,6 +26,9 @@ struct quality_args {
 	uint64_t sample_rate; /* 0: by the frames per second of the shape */
 	uint64_t tones;	      /* Hz from tone to tone; 0: there are none */
 	uint64_t tone_offset; /* Hz, of the first one */
+	/* samples of a frame, of all channels, that spectra are made of, which
+	 * takes more time than all else; 0: all */
+	uint32_t spectrum;
 };
 
 enum {

@@ -39,8 +39,10 @@
 enum {
 	PLACES = 64,	   /* of a ring, at least */
 	PLACES_MOST = 512, /* for streams of many substreams */
-	SHARE = 100, /* the thread needs one part in so many of the time */
-	ENOUGH = 4,  /* frames of a thread that say something */
+	SHARE =
+	    400, /* frames, and looks at them, need a part in so many of the time */
+	SPECTRUM = 8192, /* samples of a frame */
+	ENOUGH = 4,	 /* frames of a thread that say something */
 	EVERY_FIRST = 1009,
 	EVERY_MOST = 1 << 24,
 	SECONDS_MOST = 60,
@@ -58,7 +60,7 @@ enum {
 #define DRIFT_DB   1.0 /* of 2 bits less than the signal's own */
 #define DRIFT_NS   0.2
 #define DRIFT_SURE 5		   /* standard deviations */
-#define COST_FIRST INT64_C(300000) /* ns of a frame, until it is measured */
+#define COST_FIRST INT64_C(150000) /* ns of a frame, until it is measured */
 #define INTERVAL   (10 * NS_SECOND)
 #define END	   (2 * NS_SECOND)
 
@@ -143,6 +145,7 @@ qualities_open(struct signal_watch *w)
 		.channels = o->sample_channels,
 		.tones = w->shape.fps ? o->tones : 0,
 		.tone_offset = o->tone_offset,
+		.spectrum = SPECTRUM,
 	};
 	struct quality **to[] = { &w->piece[0], &w->piece[1], &w->sum,
 				  &w->interval };

@@ -18,7 +18,7 @@
  *                                                 log, status, streams,
  *                                                 quality file
  *
- * It needs at most a hundredth of a processor, by choosing fewer frames, and
+ * It needs some milliseconds of a processor each second, by choosing fewer frames, and
  * runs at the lowest priority.  Nobody waits for it: while it does not run, the
  * rings fill, and frames that find no place in them are counted.
  *
