@@ -44,10 +44,9 @@ spate record right --stream s --quiet
 flow
 within "ms of one that is right" -5 "$(clock right)" 400
 same "what is wrong with it" "$(info right '.clock // "nothing"')" nothing
-same "steps" "$(info right .clock_steps)" 0
 # It steps, a second ahead.
 flow 1
-wait_for 20 eval '[ "$(info right .clock_steps)" -eq 1 ]'
+wait_for 20 eval '[ "$(info right .clock_steps)" -ge 1 ]'
 says right "the time of the data is [01].[0-9]* s ahead of ours"
 grep -q "right: the clock of the data stepped by +[01]\.[0-9]* s" "$log"
 spate stop right --quiet
