@@ -570,19 +570,15 @@ run_judge(const struct bench *b, struct bench_run *run, const json_t *info,
 	uint64_t packets = field_number(info, "packets");
 	json_t *did = b->a.way == BENCH_DISKS ? NULL : gen_did(b);
 	const char *most;
+	bool slow;
 
 	least = (double)b->a.rate / 8 / packet * seconds * MADE / 100;
 	run->sent =
 	    did ? field_number(did, "sent") : packets + drops_of(info, &most);
 	run->lost = run->sent > packets ? run->sent - packets : 0;
-	if (did && field_real(did, "rate") * 100 < (double)b->a.rate * PACE)
-		run->result = BENCH_VOID;
-	else if (run->lost)
-		run->result = BENCH_LOST;
-	else if ((double)packets < least)
-		run->result = BENCH_VOID;
-	else
-		run->result = BENCH_CLEAN;
+	slow = did ? field_real(did, "rate") * 100 < (double)b->a.rate * PACE
+		   : !run->lost && (double)packets < least;
+	run->result = slow ? BENCH_VOID : run->lost ? BENCH_LOST : BENCH_CLEAN;
 	if (run->result == BENCH_VOID)
 		snprintf(run->why, sizeof run->why,
 			 "this machine cannot make packets at this rate while "
