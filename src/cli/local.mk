@@ -48,14 +48,23 @@ libcli_a_SOURCES = \
 	%D%/show/show.c %D%/show/show.h \
 	%D%/show/site.c %D%/show/site.h \
 	%D%/show/table.c %D%/show/table.h \
-	%D%/show/terminal.c %D%/show/terminal.h
+	%D%/show/terminal.c %D%/show/terminal.h \
+	%D%/watch/page.c %D%/watch/page.h \
+	%D%/watch/screen.h \
+	%D%/watch/watch.c %D%/watch/watch.h
+# The whole terminal needs ncurses; without it `status --watch` says so.
+if HAVE_NCURSES
+libcli_a_SOURCES += %D%/watch/screen.c
+else
+libcli_a_SOURCES += %D%/watch/screen_none.c
+endif
 # Schedules in XML need expat; without it they are refused by name.
 if HAVE_EXPAT
 libcli_a_SOURCES += %D%/schedule/import_xml.c
 else
 libcli_a_SOURCES += %D%/schedule/import_noxml.c
 endif
-CLI_LIBS = libcli.a $(SIGNAL_LIBS) $(STORE_LIBS) $(EXPAT_LIBS)
+CLI_LIBS = libcli.a $(SIGNAL_LIBS) $(STORE_LIBS) $(EXPAT_LIBS) $(NCURSES_LIBS)
 
 bin_PROGRAMS += spate
 spate_SOURCES = %D%/main.c

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * spate status: prints the daemon, its recordings and its disks, once or every
- * second.
- */
+/* spate status: prints the daemon, its recordings and its disks. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/units.h"
 #include "cli/show/cli.h"
 #include "cli/send/sends.h"
 #include "cli/show/site.h"
 #include "cli/show/show.h"
-#include "cli/show/terminal.h"
+#include "cli/watch/watch.h"
 #include "control/answer.h"
 
 struct status_args {
@@ -90,41 +85,31 @@ print(const json_t *json)
 	show_space(s.space);
 }
 
-/* Prints the status; with --watch until a signal or the end of the daemon. */
 static int
 run(const struct cli *cli, const void *values, char **operand)
 {
 	const struct status_args *args = values;
-	const struct timespec second = { .tv_sec = 1 };
-	struct control *control;
 	struct fault fault;
 	json_t *status;
-	int err = site_connect(cli, &control, &fault);
+	int err;
 
 	(void)operand;
+	if (args->watch)
+		return watch_run(cli);
+	err = site_ask(cli, "status", NULL, &status, &fault);
 	if (err)
 		return cli_fail(&fault);
-	do {
-		err = control_ask(control, "status", NULL, &status, &fault);
-		if (err)
-			break;
-		if (args->watch && !cli->json && isatty(STDOUT_FILENO))
-			terminal_do(stdout, CLEAR_SCREEN);
-		if (cli->json)
-			cli_print_json(status);
-		else
-			print(status);
-		json_decref(status);
-		if (fflush(stdout) != 0)
-			break;
-	} while (args->watch && nanosleep(&second, NULL) == 0);
-	control_close(control);
-	return err ? cli_fail(&fault) : CLI_DONE;
+	if (cli->json)
+		cli_print_json(status);
+	else
+		print(status);
+	json_decref(status);
+	return CLI_DONE;
 }
 
 static const struct args_option options[] = {
 	{ "watch", 'w', ARGS_FLAG, offsetof(struct status_args, watch), NULL,
-	  "print it anew every second" },
+	  "show it on the whole terminal, anew every second" },
 	{ .name = NULL },
 };
 

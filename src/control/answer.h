@@ -14,6 +14,7 @@ enum {
 	ANSWER = 1 << 0,	      /* in every such object */
 	ANSWER_CHECK = 1 << 1,	      /* only of `add`, `check` and `import` */
 	ANSWER_CHECK_COLUMN = 1 << 2, /* a column of their table */
+	ANSWER_WATCH = 1 << 3, /* a column of `status --watch`, if known */
 };
 
 #define ANSWER_COLUMNS (ANSWER | KEY_COLUMN | ANSWER_CHECK_COLUMN)
@@ -141,7 +142,7 @@ enum {
 	X(COUNT, subs, ANSWER, "substreams")                                   \
 	X(COUNT, parts, ANSWER, "recordings that it is split into")            \
 	X(TEXT, recording, ANSWER | KEY_COLUMN, "that runs", "recording")      \
-	X(TEXT, quality, ANSWER | KEY_COLUMN,                                  \
+	X(TEXT, quality, ANSWER | KEY_COLUMN | ANSWER_WATCH,                   \
 	  "of the signal that is recorded: ok, or findings with how many "     \
 	  "channels have each; null: it is not looked at",                     \
 	  "signal")                                                            \

@@ -23,6 +23,7 @@ FLOW_SHORT = \
 	%D%/losses.sh \
 	%D%/health.sh \
 	%D%/clock.sh \
+	%D%/watch.sh \
 	%D%/rehearse.sh \
 	%D%/overrun_cause.sh \
 	%D%/memory.sh \

@@ -5,12 +5,25 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/show/field.h"
 #include "cli/show/site.h"
-#include "store/disk/configured.h"
 
 enum { PATTERNS = 256 };
+
+int
+site_socket(const struct cli *cli, char socket[CONFIGURED_SOCKET],
+	    struct fault *fault)
+{
+	if (!cli->socket)
+		return configured_socket(cli->conf, socket, fault);
+	if (strlen(cli->socket) >= CONFIGURED_SOCKET)
+		return fault_set(fault, -ENAMETOOLONG, "usage",
+				 "the name of the socket is too long");
+	strcpy(socket, cli->socket);
+	return 0;
+}
 
 int
 site_connect(const struct cli *cli, struct control **control,
@@ -19,9 +32,10 @@ site_connect(const struct cli *cli, struct control **control,
 	char socket[CONFIGURED_SOCKET];
 	int err;
 
+	/* control_open() says more of a name that is too long */
 	if (cli->socket)
 		return control_open(control, cli->socket, fault);
-	err = configured_socket(cli->conf, socket, fault);
+	err = site_socket(cli, socket, fault);
 	return err ? err : control_open(control, socket, fault);
 }
 

@@ -4,6 +4,7 @@
 
 #include "control/control.h"
 #include "cli/show/cli.h"
+#include "store/disk/configured.h"
 #include "store/disk/disk.h"
 
 /*
@@ -18,6 +19,10 @@
  */
 int site_connect(const struct cli *cli, struct control **control,
 		 struct fault *fault);
+
+/* Finds the name of the daemon's socket only.  0, or -errno with a fault. */
+int site_socket(const struct cli *cli, char socket[CONFIGURED_SOCKET],
+		struct fault *fault);
 
 /*
  * Connects, sends one request and takes it over, as control_ask() does.

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/watch/page.h"
+#include "lib/suite.h"
+
+enum { ROWS = 64 };
+
+static struct {
+	char row[ROWS][1300];
+	unsigned n;
+} shown;
+
+static void
+put(void *arg, unsigned row, const char *line, bool strong)
+{
+	(void)arg;
+	(void)strong;
+	ck_assert_uint_lt(row, ROWS);
+	snprintf(shown.row[row], sizeof shown.row[row], "%s", line);
+	shown.n = row + 1;
+}
+
+static void
+draw(struct page *p, unsigned rows, unsigned columns)
+{
+	shown.n = 0;
+	page_draw(p, rows, columns, put, NULL);
+	ck_assert_uint_le(shown.n, rows);
+}
+
+static bool
+is_shown(const char *text)
+{
+	for (unsigned i = 0; i < shown.n; i++)
+		if (strstr(shown.row[i], text))
+			return true;
+	return false;
+}
+
+/* Takes a second in which one recording, of stream s7, has lost so many. */
+static void
+take(struct page *p, int streams, int lost, const char *why)
+{
+	json_t *list = json_array(), *status;
+
+	for (int i = 0; i < streams; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "s%d", i);
+		json_array_append_new(list, json_pack("{s:s, s:i}", "name",
+						      name, "packets_lost",
+						      i == 7 ? lost : 0));
+	}
+	status = json_pack(
+	    "{s:i, s:[{s:s, s:s, s:s, s:i, s:i, s:{s:i, s:i},"
+	    " s:[{s:s, s:b, s:s*}]}], s:[{s:s, s:s}]}",
+	    "pid", 1, "recordings", "name", "r1", "stream", "s7", "state",
+	    "recording", "rate", 8000000, "packets_lost", lost, "blocks",
+	    "total", 10, "free", 5, "links", "link", "write", "well", !why,
+	    "why", why, "disks", "path", "/d\xc3\xa9\x1b[2J", "state", "idle");
+	ck_assert_ptr_nonnull(status);
+	page_take(p, status, list, 1000000000);
+	json_decref(status);
+	json_decref(list);
+}
+
+START_TEST(many_streams)
+{
+	struct page *p;
+
+	ck_assert_int_eq(page_open(&p, false), 0);
+	take(p, 432, 0, "no disk takes blocks");
+	for (unsigned rows = 1; rows < ROWS; rows++)
+		draw(p, rows, 80);
+	draw(p, 24, 80);
+	ck_assert_int_eq(strncmp(shown.row[3], "s7           ! write", 20), 0);
+	ck_assert(is_shown("... and 4"));
+	ck_assert(is_shown("[#####.....]"));
+	ck_assert(is_shown("r1: no disk takes blocks"));
+	for (unsigned i = 0; i < shown.n; i++)
+		ck_assert_uint_le(strlen(shown.row[i]), 80);
+	page_close(p);
+}
+END_TEST
+
+/* A flood is one warning, whose number is that of all. */
+START_TEST(losses)
+{
+	struct page *p;
+
+	ck_assert_int_eq(page_open(&p, false), 0);
+	for (int i = 1; i <= 100; i++)
+		take(p, 8, 5 * i, NULL);
+	draw(p, 24, 80);
+	ck_assert(is_shown("s7: 495 packets lost"));
+	ck_assert(!is_shown("s7: 490 packets lost"));
+	ck_assert(is_shown("s7           recording    8.00 Mb/s ####"));
+	page_close(p);
+}
+END_TEST
+
+/* Bytes that a terminal would obey, or that are wider than they look. */
+START_TEST(foreign_bytes)
+{
+	struct page *p;
+
+	ck_assert_int_eq(page_open(&p, true), 0);
+	take(p, 8, 0, NULL);
+	draw(p, 24, 80);
+	ck_assert(is_shown("/d???[2J"));
+	page_close(p);
+}
+END_TEST
+
+START_TEST(away)
+{
+	struct page *p;
+
+	ck_assert_int_eq(page_open(&p, false), 0);
+	page_away(p, "gone", 1000000000);
+	draw(p, 24, 80);
+	ck_assert_str_eq(shown.row[0],
+			 "spated does not answer since 00:00:01 UTC: gone");
+	take(p, 8, 0, NULL);
+	draw(p, 24, 80);
+	ck_assert(is_shown("spated answers again"));
+	page_close(p);
+}
+END_TEST
+
+SUITE("page", many_streams, losses, foreign_bytes, away)
