@@ -18,9 +18,9 @@
  *                                                 log, status, streams,
  *                                                 quality file
  *
- * It needs some milliseconds of a processor each second, by choosing fewer frames, and
- * runs at the lowest priority.  Nobody waits for it: while it does not run, the
- * rings fill, and frames that find no place in them are counted.
+ * It needs some milliseconds of a processor each second, by choosing fewer
+ * frames, and runs at the lowest priority.  Nobody waits for it: while it does
+ * not run, the rings fill, and frames that find no place in them are counted.
  *
  * The event loop's thread calls these functions.
  */
