@@ -69,7 +69,8 @@ figures_text(const struct figures *f)
 		for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
 			json_object_del(recording, lists[k]);
 	}
-	text = all ? json_dumps(all, JSON_COMPACT) : NULL;
+	text =
+	    all ? json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
 	json_decref(all);
 	return text;
 }

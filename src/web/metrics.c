@@ -399,6 +399,65 @@ links_print(struct metrics_out *o)
 	}
 }
 
+/* Prints whether the signal of a stream is as it should be; no line where it is
+ * not looked at. */
+static void
+signals_print(struct metrics_out *o)
+{
+	const json_t *stream;
+	size_t i;
+
+	json_array_foreach(o->figures->streams, i, stream) {
+		const char *quality = text_of(stream, "quality");
+
+		if (quality)
+			line(o, !strcmp(quality, "ok"), "stream",
+			     text_of(stream, "name"), NULL);
+	}
+}
+
+/* Counts how often each finding is in the lists of all channels. */
+static json_t *
+findings_count(const json_t *channels)
+{
+	const json_t *channel, *finding;
+	json_t *counts = json_object();
+	size_t i, k;
+
+	json_array_foreach(channels, i, channel) {
+		json_array_foreach(json_object_get(channel, "findings"), k,
+				   finding) {
+			const char *name = json_string_value(finding);
+			json_int_t n;
+
+			if (!name)
+				continue;
+			n = json_integer_value(json_object_get(counts, name));
+			json_object_set_new(counts, name, json_integer(n + 1));
+		}
+	}
+	return counts;
+}
+
+static void
+findings_print(struct metrics_out *o)
+{
+	const json_t *stream;
+	size_t i;
+
+	json_array_foreach(o->figures->streams, i, stream) {
+		json_t *counts =
+		    findings_count(json_object_get(stream, "channels"));
+		const char *finding;
+		json_t *n;
+
+		json_object_foreach(counts, finding, n)
+			line(o, json_number_value(n), "stream",
+			     text_of(stream, "name"), "finding", finding, NULL);
+		json_decref(counts);
+	}
+}
+
 /* Counts objects by one of their texts. */
 static void
 counts_print(struct metrics_out *o, const json_t *objects, const char *key)
@@ -448,6 +507,12 @@ others_print(struct metrics_out *o)
 	      "1 if the link from the wire to the disk holds, of a stream that "
 	      "is recorded: arrive, place, write, durable");
 	links_print(o);
+	begin(o, "spate_stream_signal_ok", GAUGE,
+	      "1 if nothing is wrong with the signal that is recorded");
+	signals_print(o);
+	begin(o, "spate_stream_channel_findings", GAUGE,
+	      "Channels with which this is wrong, by finding");
+	findings_print(o);
 	begin(o, "spate_recordings", GAUGE,
 	      "Recordings that are armed or run, by state");
 	counts_print(o, json_object_get(status, "recordings"), "state");

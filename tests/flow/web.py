@@ -92,6 +92,12 @@ def derived(status, streams, scans):
         yield "stream_armed", label, s["armed"] is not None
         yield "stream_blocks", label, sum(b["total"] for b in mine)
         yield "stream_free_blocks", label, sum(b["free"] for b in mine)
+        if s["quality"] is not None:
+            yield "stream_signal_ok", label, s["quality"] == "ok"
+        found = [f for c in s["channels"] for f in c["findings"]]
+        for word in set(found):
+            yield "stream_channel_findings", {**label, "finding": word}, \
+                found.count(word)
         links = [link for r in status["recordings"]
                  if r["stream"] == s["name"] for link in r["links"]]
         for word in {link["link"] for link in links}:

@@ -5,8 +5,8 @@
 
 DRIVER-PORT is chromedriver's.  COMMAND prints {"status", "streams"} as --json has
 them.  Lines of stdin are what to do: `agree`, `away` (wait until the page says that
-spated is), `mute` (that spate-web is), `phone`, `resources`, `shot FILE`; each is
-answered with a line `ok`, or one that says what is wrong.
+spated is), `mute` (that spate-web is), `phone`, `tall`, `resources`, `shot FILE`, `findings
+STREAM CHANNEL FINDINGS...`; each is answered with a line `ok`, or one that says what is wrong.
 """
 import base64
 import json
@@ -27,7 +27,7 @@ return { cells: all, state: document.getElementById("state").textContent };
 KEYS = {
     "recordings": ("name", ("name", "state", "stream", "bytes", "packets",
                             "packets_lost", "overruns")),
-    "streams": ("name", ("name", "format", "datagrams", "packets",
+    "streams": ("name", ("name", "format", "quality", "datagrams", "packets",
                          "packets_lost", "overruns", "packets_reordered",
                          "bytes")),
     "disks": ("path", ("path", "state", "total", "written", "errors")),
@@ -121,6 +121,18 @@ def main():
         browser.call(urllib.request.Request(browser.at, method="DELETE"))
 
 
+def findings(browser, words):
+    """Channels of these words have findings, and no others."""
+    shown = browser.run(
+        "return [...document.querySelectorAll('#signal figcaption')]"
+        ".map(c => c.textContent)")
+    want = {" ".join(words[i:i + 2]): words[i + 2].replace(",", ", ")
+            for i in range(0, len(words), 3)}
+    has = {" ".join(c.split(" ", 2)[:2]): c.split(" ", 2)[2]
+           for c in shown if not c.endswith(" ok")}
+    return has != want and f"{shown}"
+
+
 def answer(browser, url, command):
     browser.post("/url", {"url": url})
     for line in sys.stdin:
@@ -132,8 +144,12 @@ def answer(browser, url, command):
             why = until(is_state(browser, ["spated does not answer"]))
         elif word == "mute":
             why = until(is_state(browser, ["no word from spate-web"]))
+        elif word == "tall":
+            browser.post("/window/rect", {"width": 900, "height": 1400})
         elif word == "phone":
             why = phone(browser)
+        elif word == "findings":
+            why = until(lambda: findings(browser, rest))
         elif word == "resources":
             others = browser.run(
                 "return performance.getEntriesByType('resource')"

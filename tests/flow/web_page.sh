@@ -14,8 +14,13 @@ disks_make 2
 udp=$port
 port_find 2
 web=$port driver=$((port + 1))
+port_find
+seen=$port
 port=$udp
-conf_write "$(stream_text 'format = "vdif"; prefix = 8;')"
+conf_write "$(stream_text 'format = "vdif"; prefix = 8;')
+	q : { listen = [ \"127.0.0.1:$seen\" ]; block = \"1M\"; format = \"vdif\";
+	      prefix = 8; payload = 8032; fps = 500; threads = [ 0, 1 ];
+	      tones = 1000000; };"
 printf 'web : { listen = "127.0.0.1:%s"; };\n' "$web" >>"$conf"
 spated_start
 
@@ -85,13 +90,24 @@ page()
 
 page agree
 spate record lossy --stream s
+spate record signal --stream q
+"$SPATE" gen --to "udp://127.0.0.1:$seen" --packets 1000000 --json --rate 64Mbps \
+	--fps 500 --format vdif --threads 0,1 -o channels=2 --tones 1000000 \
+	--defect dead=1/1 --defect dc=0/0 >"$work/sent" &
+sender=$!
+at_end 'kill -KILL $sender 2>/dev/null'
+page findings q 0/0 dc q 1/1 dead,tones-gone
+page tall
+page shot "$top_builddir/tests/flow/web_page.png"
+kill -INT $sender
+wait $sender || true
 gen --format vdif --packets 2000 --loss 0.05 --duplicate 0.01 --rate 20Mbps
 settle lossy "$(gen_did .sent)"
 page agree
 page resources
-page shot "$top_builddir/tests/flow/web_page.png"
 page phone
 spate stop lossy >/dev/null
+spate stop signal >/dev/null
 page agree
 
 spated_kill
