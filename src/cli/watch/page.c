@@ -28,7 +28,7 @@
 #include "cli/show/field.h"
 #include "control/answer.h"
 #include "contract/log.h"
-#include "store/disk/disk_keys.h"
+#include "store/recording/recording_info.h"
 
 enum {
 	MINUTE = 60,
@@ -57,6 +57,7 @@ struct watched {
 
 	/* What the last answer says; texts and objects are of page. */
 	json_t *stream;
+	const json_t *info; /* its first recording; NULL: none runs */
 	char state[CELL];
 	double now; /* bit/s */
 	uint64_t packets, lost, overruns, blocks, used;
@@ -297,6 +298,8 @@ compare(struct page *p, const json_t *status, const json_t *streams)
 		links_compare(p, one, was);
 		text_compare(p, field_text(one, "name"), "", one, was, "why",
 			     "");
+		text_compare(p, field_text(one, "name"), "clock: ", one, was,
+			     "clock", "");
 	}
 	json_array_foreach(disks, i, one)
 		disk_compare(p, one,
@@ -363,9 +366,11 @@ recording_add(struct watched *w, const json_t *info)
 	uint64_t total = field_number(blocks, "total");
 	size_t i;
 
-	if (!w->runs)
+	if (!w->runs) {
 		snprintf(w->state, sizeof w->state, "%s",
 			 field_text(info, "state"));
+		w->info = info;
+	}
 	w->runs = true;
 	w->now += field_real(info, "rate");
 	w->packets += field_number(info, "packets");
@@ -390,7 +395,8 @@ stream_judge(const struct page *p, struct watched *w)
 
 	if (w->trouble == TROUBLE_LINK)
 		return;
-	if (*quality && strcmp(quality, "ok") != 0)
+	if ((*quality && strcmp(quality, "ok") != 0) ||
+	    *field_text(w->info, "clock"))
 		w->trouble = TROUBLE_SIGNAL;
 	else if (w->lost_at && p->now - w->lost_at < MINUTE * NS_SECOND)
 		w->trouble = TROUBLE_LOSES;
@@ -427,6 +433,7 @@ streams_fill(struct page *p)
 		w->now = 0;
 		w->packets = w->lost = w->overruns = w->blocks = w->used = 0;
 		w->runs = false;
+		w->info = NULL;
 		w->trouble = TROUBLE_NONE;
 	}
 	json_array_foreach(json_object_get(p->status, "recordings"), i, info) {
@@ -613,16 +620,40 @@ put_spark(struct row_text *l, const struct page *p, const struct watched *w,
 
 /* ---- sections ---------------------------------------------------------- */
 
+enum { KEYS_MOST = 8 };
+
 /* The columns of streams, for a screen of some width. */
 struct form {
 	unsigned name, spark, extra;
 	bool overruns;
-	const struct key
-	    *keys[8]; /* those of the streams' keys that are known */
+	/* keys that are known: of the stream, or of its recording */
+	const struct key *keys[KEYS_MOST];
+	bool of_info[KEYS_MOST];
 	unsigned n_keys;
 };
 
 enum { STATE = 10, RATE = 11, LOST = 9, SPARK_LEAST = 8, EXTRA = 9 };
+
+/* Adds the keys of a group that are known of any stream, or its recording. */
+static void
+keys_choose(struct form *f, const struct page *p, const struct key *keys,
+	    unsigned group, bool of_info)
+{
+	for (const struct key *k = keys; k->name; k++) {
+		if (!(k->groups & group) || f->n_keys == KEYS_MOST)
+			continue;
+		for (size_t i = 0; i < p->n; i++) {
+			const struct watched *w = &p->watched[i];
+
+			if (!field_known(of_info ? w->info : w->stream,
+					 k->name))
+				continue;
+			f->of_info[f->n_keys] = of_info;
+			f->keys[f->n_keys++] = k;
+			break;
+		}
+	}
+}
 
 static struct form
 form_make(const struct page *p, unsigned columns)
@@ -632,17 +663,8 @@ form_make(const struct page *p, unsigned columns)
 			  .overruns = columns >= 120 };
 	unsigned used;
 
-	for (const struct key *k = stream_keys; k->name; k++) {
-		if (!(k->groups & ANSWER_WATCH))
-			continue;
-		for (size_t i = 0; i < p->n; i++) {
-			if (!field_known(p->watched[i].stream, k->name))
-				continue;
-			if (f.n_keys < sizeof f.keys / sizeof *f.keys)
-				f.keys[f.n_keys++] = k;
-			break;
-		}
-	}
+	keys_choose(&f, p, stream_keys, ANSWER_WATCH, false);
+	keys_choose(&f, p, info_keys, INFO_WATCH, true);
 	used = f.name + STATE + RATE + LOST + BAR + 2 + 6 +
 	       (f.overruns ? LOST + 1 : 0) + f.n_keys * (f.extra + 1);
 	f.spark = columns > used + SPARK_LEAST ? columns - used : SPARK_LEAST;
@@ -668,7 +690,7 @@ streams_title(const struct form *f, struct row_text *l)
 					    : f->keys[i]->name);
 }
 
-/* Writes a key of a stream in its unit. */
+/* Writes a key of a stream, or of its recording, in its unit. */
 static const char *
 key_show(char text[CELL], const struct key *key, const json_t *stream)
 {
@@ -677,6 +699,8 @@ key_show(char text[CELL], const struct key *key, const json_t *stream)
 	*text = 0;
 	if (json_is_string(value))
 		snprintf(text, CELL, "%s", json_string_value(value));
+	else if (key->kind == KEY_REAL && json_is_number(value))
+		snprintf(text, CELL, "%+.4f", json_number_value(value));
 	else if (key->kind == KEY_SECONDS && json_is_number(value))
 		snprintf(text, CELL, "%+.6fs", json_number_value(value));
 	else if (key->kind == KEY_MS && json_is_number(value))
@@ -706,7 +730,8 @@ stream_line(const struct page *p, const struct form *f, size_t at,
 	put_bar(l, (double)w->used, (double)w->blocks);
 	for (unsigned i = 0; i < f->n_keys; i++)
 		put_cell(l, f->extra, false,
-			 key_show(text, f->keys[i], w->stream));
+			 key_show(text, f->keys[i],
+				  f->of_info[i] ? w->info : w->stream));
 }
 
 /* Adds a session: how far it is, if that is known, and how long it lasts. */

@@ -20,6 +20,7 @@ enum {
 	INFO_ROWS = 1 << 6,   /* in the `end` line if heaps are in rows, because
 				* an index does not have the last heap's end */
 	INFO_SUBS = 1 << 7,   /* only if there are several substreams */
+	INFO_WATCH = 1 << 9,  /* a column of `status --watch`, if known */
 	INFO_COUNTED = 1 << 8, /* the daemon counts it; the disks have it from
 				* the `end` line */
 };
@@ -81,9 +82,10 @@ enum {
 	X(JSON, kernel, INFO | INFO_END | INFO_COUNTED,                        \
 	  "losses of the machine outside of the sockets: `interfaces[]`, "     \
 	  "`udp` (`in_errors`, `rcvbuf_errors`)")                              \
-	X(REAL, clock_s, INFO | INFO_END | INFO_COUNTED,                       \
+	X(REAL, clock_s, INFO | INFO_END | INFO_COUNTED | INFO_WATCH,          \
 	  "s that the time of the data is behind their arrival, at least, in " \
-	  "the last ten; negative: ahead; null: it is not known")              \
+	  "the last ten; negative: ahead; null: it is not known",              \
+	  "clock, s")                                                          \
 	X(REAL, clock_drift, INFO | INFO_END | INFO_COUNTED,                   \
 	  "s in a s that it falls behind, over a minute")                      \
 	X(COUNT, clock_steps, INFO | INFO_END | INFO_COUNTED,                  \

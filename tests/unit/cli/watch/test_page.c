@@ -54,12 +54,13 @@ take(struct page *p, int streams, int lost, const char *why)
 						      i == 7 ? lost : 0));
 	}
 	status = json_pack(
-	    "{s:i, s:[{s:s, s:s, s:s, s:i, s:i, s:{s:i, s:i},"
+	    "{s:i, s:[{s:s, s:s, s:s, s:f, s:s, s:i, s:i, s:{s:i, s:i},"
 	    " s:[{s:s, s:b, s:s*}]}], s:[{s:s, s:s}]}",
 	    "pid", 1, "recordings", "name", "r1", "stream", "s7", "state",
-	    "recording", "rate", 8000000, "packets_lost", lost, "blocks",
-	    "total", 10, "free", 5, "links", "link", "write", "well", !why,
-	    "why", why, "disks", "path", "/d\xc3\xa9\x1b[2J", "state", "idle");
+	    "recording", "clock_s", -0.5, "clock", "it is far", "rate", 8000000,
+	    "packets_lost", lost, "blocks", "total", 10, "free", 5, "links",
+	    "link", "write", "well", !why, "why", why, "disks", "path",
+	    "/d\xc3\xa9\x1b[2J", "state", "idle");
 	ck_assert_ptr_nonnull(status);
 	page_take(p, status, list, 1000000000);
 	json_decref(status);
@@ -77,6 +78,9 @@ START_TEST(many_streams)
 	draw(p, 24, 80);
 	ck_assert_int_eq(strncmp(shown.row[3], "s7           ! write", 20), 0);
 	ck_assert(is_shown("... and 4"));
+	ck_assert(is_shown("clock, s"));
+	ck_assert(is_shown("-0.5000"));
+	ck_assert(is_shown("r1: clock: it is far"));
 	ck_assert(is_shown("[#####.....]"));
 	ck_assert(is_shown("r1: no disk takes blocks"));
 	for (unsigned i = 0; i < shown.n; i++)
