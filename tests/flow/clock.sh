@@ -60,6 +60,19 @@ spate record epoch --stream s --quiet
 flow -$((184 * 86400))
 says epoch "the time of the data is 184\.0 days behind ours: is the half-year wrong"
 spate stop epoch --quiet
+# Frames that go when they are due, and 102 ms after that.
+timed()
+{
+	gen --format vdif --payload 1032 --fps 4000 --rate 40Mbps --for 3s \
+		--first $((next += 1000000)) "$@"
+}
+spate record timely --stream s --quiet
+timed --on-time
+within "ms of one that is on time" -5 "$(clock timely)" 90
+spate stop timely --quiet
+spate record tardy --stream s --quiet
+timed --behind 102ms
+within "ms of one that is 102 ms behind" 97 "$(clock tardy)" 192
 spated_stop
 "$SPATE" info epoch --disks "${disks[0]}" --json >"$work/told"
 same "days, in the metadata" "$(jq '.clock_s / 86400 | round' "$work/told")" 184

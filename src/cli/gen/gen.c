@@ -35,7 +35,9 @@ struct gen_args {
 	int64_t run_ns, start_ns;
 	double loss, reorder, duplicate;
 	struct args_texts options;
-	bool with_signal;
+	bool on_time, with_signal;
+	int64_t behind_ns, ahead_ns, step_ns;
+	double drift;
 	struct gen_signal_args signal;
 
 	/* Options of formats with heaps. */
@@ -134,10 +136,31 @@ plans_make(struct gen *g, struct fault *fault)
 
 /* ---- sources ----------------------------------------------------------- */
 
+static bool
+by_clock(const struct gen_args *a)
+{
+	return a->on_time || a->behind_ns || a->ahead_ns || a->step_ns ||
+	       a->drift > 0;
+}
+
+/* Returns how long after the time of its data a packet is to be sent. */
+static int64_t
+behind(const struct gen_args *a)
+{
+	return a->behind_ns - a->ahead_ns;
+}
+
+#define READY (NS_SECOND / 2) /* to open everything */
+
 static int64_t
 start_ns(const struct gen_args *a)
 {
-	return a->start_ns ? a->start_ns : clock_now();
+	if (a->start_ns)
+		return a->start_ns;
+	if (by_clock(a))
+		return ((clock_now() + READY - behind(a)) / NS_SECOND + 1) *
+		       NS_SECOND;
+	return clock_now();
 }
 
 static bool
@@ -663,6 +686,11 @@ args_check(const struct gen_args *a, struct fault *fault)
 				  "the size of a datagram is out of bounds",
 				  "--prefix and --payload are at most 65507 "
 				  "bytes together");
+	if (by_clock(a) && (a->start_ns || strcmp(a->format, "spead") == 0))
+		return gen_refuse(fault, "the clock says when packets go",
+				  "--on-time, --behind, --ahead, --clock-step "
+				  "and --clock-drift without --start, for "
+				  "vdif and mark5b");
 	if (a->fps > UINT32_MAX || a->displace > UINT16_MAX || !a->displace ||
 	    a->segment > UINT16_MAX)
 		return gen_refuse(fault, "a number is out of bounds",
@@ -670,6 +698,22 @@ args_check(const struct gen_args *a, struct fault *fault)
 				  "65535, --segment at most 65535");
 	err = heap_args_check(a, fault);
 	return err ? err : tcp_args_check(a, fault);
+}
+
+/* Makes each packet due at the time of its data, or at a wrong one. */
+static void
+clock_set(struct gen *g)
+{
+	const struct format_shape *s = &g->format.shape;
+	int64_t due = g->frames.second * NS_SECOND +
+		      (int64_t)g->frames.frame * NS_SECOND / s->fps +
+		      behind(g->args);
+
+	g->sender.exact_ns = (double)NS_SECOND / s->fps / s->threads_n /
+			     s->parts / g->socket.ports;
+	g->sender.begin_ns = clock_steady() + due - clock_now();
+	g->sender.step_ns = g->args->step_ns;
+	g->sender.drift = g->args->drift;
 }
 
 static int
@@ -686,6 +730,8 @@ gen_send(struct gen *g, struct fault *fault)
 		.rate = g->args->rate,
 		.stop = &stop,
 	};
+	if (by_clock(g->args))
+		clock_set(g);
 	if (g->args->run_ns)
 		g->sender.most_ns =
 		    g->args->run_ns + (g->args->rate ? GRACE : 0);
@@ -753,6 +799,15 @@ static const struct args_option options[] = {
 	  "what the counter begins with (default 0; of heaps 1)" },
 	{ "start", 0, ARGS_TIME, AT(start_ns), "TIME",
 	  "of the first frame's data (default now)" },
+	{ "on-time", 0, ARGS_FLAG, AT(on_time), NULL,
+	  "send each frame at the time of its data" },
+	{ "behind", 0, ARGS_SPAN, AT(behind_ns), "SPAN",
+	  "send each frame so long after the time of its data" },
+	{ "ahead", 0, ARGS_SPAN, AT(ahead_ns), "SPAN", "... or before it" },
+	{ "clock-step", 0, ARGS_SPAN, AT(step_ns), "SPAN",
+	  "the data's time falls behind by this every 5 seconds" },
+	{ "clock-drift", 0, ARGS_SHARE, AT(drift), "SHARE",
+	  "the data's seconds are longer by this share, as 1e-6" },
 	{ "threads", 0, ARGS_TEXT, AT(threads), "LIST",
 	  "thread numbers in the order of sending (default 0)" },
 	{ "fps", 0, ARGS_COUNT, AT(fps), "N",

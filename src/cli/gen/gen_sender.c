@@ -156,7 +156,10 @@ gen_plan_next(struct gen_plan *p, uint64_t *packet)
 static int64_t
 due_ns(const struct gen_sender *s, uint64_t packet)
 {
-	return s->start_ns + (int64_t)((double)packet * s->packet_ns);
+	int64_t ns = (int64_t)((double)packet * s->packet_ns);
+
+	return s->start_ns + ns + (int64_t)((double)ns * s->drift) +
+	       ns / GEN_STEP * s->step_ns;
 }
 
 static void
@@ -177,7 +180,7 @@ burst_begin(struct gen_sender *s)
 
 	if (late < 0)
 		wait_until(s, due);
-	else if (late > CATCH_UP)
+	else if (late > CATCH_UP && !s->exact_ns)
 		s->start_ns += late;
 	s->burst_end = s->next + s->burst;
 }
@@ -313,6 +316,11 @@ start(struct gen_sender *s)
 	if (!s->burst)
 		s->burst = 1;
 	s->start_ns = clock_steady();
+	if (s->exact_ns) {
+		s->packet_ns = s->exact_ns;
+		s->burst = 1;
+		s->start_ns = s->begin_ns;
+	}
 }
 
 static void

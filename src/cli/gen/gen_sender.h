@@ -63,6 +63,8 @@ struct gen_port {
 	bool waits;	  /* `waiting` is valid */
 };
 
+#define GEN_STEP (5 * NS_SECOND)
+
 /*
  * Sends the packets of plans at a steady rate, on the caller's thread.  Ports
  * take turns, by train or by heap.  It waits by sleeping, never by spinning: it
@@ -77,6 +79,12 @@ struct gen_sender {
 	uint64_t rate;	 /* bits of datagrams per second; 0: no limit */
 	int64_t most_ns; /* ns after which it ends; 0: with the plans */
 	const volatile sig_atomic_t *stop; /* set by a signal: end soon */
+
+	/* For packets that go when they are due by the clock. */
+	double exact_ns;  /* ns between packets; 0: the rate says it */
+	int64_t begin_ns; /* steady ns: when packet 0 is due */
+	int64_t step_ns;  /* ns that all is later after each GEN_STEP */
+	double drift;	  /* how much longer each second is */
 
 	/* The result. */
 	uint64_t bytes;

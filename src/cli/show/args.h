@@ -27,7 +27,7 @@ enum args_type {
 	ARGS_TEXTS, /* struct args_texts: may be given more than once */
 };
 
-enum { ARGS_MOST = 48, ARGS_REPEATED = 32 };
+enum { ARGS_MOST = 64, ARGS_REPEATED = 32 };
 
 struct args_texts {
 	const char *text[ARGS_REPEATED];
