@@ -133,7 +133,7 @@ await '^1$'
 mux kill-session -t watch
 
 watch_start 80 24 C
-await '_{8}'
+await '^port000 +idle +_'
 mux send-keys -t watch C-c
 await '^left=0'
 mux send-keys -t watch "clear; '$SPATE' --socket '$socket' status --watch; echo left=\$?" Enter
