@@ -399,6 +399,32 @@ links_print(struct metrics_out *o)
 	}
 }
 
+/* Prints how far the data of each stream that is recorded are behind; of several
+ * recordings the first one that knows it. */
+static void
+clocks_print(struct metrics_out *o)
+{
+	const json_t *stream, *all, *recording, *behind;
+	size_t i, k;
+
+	all = json_object_get(o->figures->status, "recordings");
+	json_array_foreach(o->figures->streams, i, stream) {
+		const char *name = text_of(stream, "name");
+
+		json_array_foreach(all, k, recording) {
+			const char *of = text_of(recording, "stream");
+
+			behind = json_object_get(recording, "clock_s");
+			if (!name || !of || strcmp(of, name) != 0 ||
+			    !json_is_number(behind))
+				continue;
+			line(o, json_number_value(behind), "stream", name,
+			     NULL);
+			break;
+		}
+	}
+}
+
 /* Prints whether the signal of a stream is as it should be; no line where it is
  * not looked at. */
 static void
@@ -507,6 +533,10 @@ others_print(struct metrics_out *o)
 	      "1 if the link from the wire to the disk holds, of a stream that "
 	      "is recorded: arrive, place, write, durable");
 	links_print(o);
+	begin(o, "spate_stream_clock_seconds", GAUGE,
+	      "How far the time of the data that are recorded is behind their "
+	      "arrival; negative: ahead");
+	clocks_print(o);
 	begin(o, "spate_stream_signal_ok", GAUGE,
 	      "1 if nothing is wrong with the signal that is recorded");
 	signals_print(o);

@@ -92,6 +92,10 @@ def derived(status, streams, scans):
         yield "stream_armed", label, s["armed"] is not None
         yield "stream_blocks", label, sum(b["total"] for b in mine)
         yield "stream_free_blocks", label, sum(b["free"] for b in mine)
+        behind = [r["clock_s"] for r in status["recordings"]
+                  if r["stream"] == s["name"] and r["clock_s"] is not None]
+        if behind:
+            yield "stream_clock_seconds", label, behind[0]
         if s["quality"] is not None:
             yield "stream_signal_ok", label, s["quality"] == "ok"
         found = [f for c in s["channels"] for f in c["findings"]]

@@ -465,7 +465,7 @@ gen_start(const struct bench *b, unsigned seconds, pid_t *child)
 
 /* Waits for the sender, or without one for the time. */
 static int
-flow_wait(pid_t *child, unsigned seconds, const volatile bool *stop)
+flow_wait(pid_t *child, unsigned seconds, const volatile sig_atomic_t *stop)
 {
 	int64_t until = clock_steady() + seconds * NS_SECOND;
 
@@ -613,7 +613,7 @@ recording_end(struct bench *b, const char *name, json_t **info,
 }
 
 int
-bench_run(struct bench *b, unsigned seconds, const volatile bool *stop,
+bench_run(struct bench *b, unsigned seconds, const volatile sig_atomic_t *stop,
 	  struct bench_run *run, struct fault *fault)
 {
 	char name[64];

@@ -2,6 +2,7 @@
 #ifndef SPATE_CLI_REHEARSE_BENCH_H
 #define SPATE_CLI_REHEARSE_BENCH_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -64,8 +65,9 @@ void bench_close(struct bench *b);
 
 /* Records for so many seconds.  *stop ends it early, with -EINTR.  Returns 0, or
  * -errno with a fault. */
-int bench_run(struct bench *b, unsigned seconds, const volatile bool *stop,
-	      struct bench_run *run, struct fault *fault);
+int bench_run(struct bench *b, unsigned seconds,
+	      const volatile sig_atomic_t *stop, struct bench_run *run,
+	      struct fault *fault);
 
 /* Returns the disks as `spate disks` lists them, a new reference, or NULL. */
 json_t *bench_disks(struct bench *b);

@@ -75,13 +75,13 @@ struct rehearsal {
 	uint64_t done;
 };
 
-static volatile bool stopped;
+static volatile sig_atomic_t stopped;
 
 static void
 stop(int number)
 {
 	(void)number;
-	stopped = true;
+	stopped = 1;
 }
 
 /* ---- what is rehearsed ------------------------------------------------- */
