@@ -6,6 +6,7 @@
  *   2026-11-20T10:00:00.000Z warn  r4123_wz: the text
  *   <4>r4123_wz: the text                            to the journal
  *   r4123_wz: the text                               to syslog
+ *   {"time": "...", "level": "warn", "subject": "r4123_wz", "text": "the text"}
  *
  * Whether stderr is the journal is checked for every line: it costs a
  * microsecond where lines are rare, and stays right after a redirection.
@@ -30,10 +31,16 @@
  * counted in the newest entry, so the log says how many lines are missing, and
  * where.
  *
+ * A flood is a line that is logged again and again, with the same format and
+ * subject: the first FLOOD of a second are written, and from then on one a second,
+ * the last one, with how many more there were.  Only a program with the thread
+ * counts them, because somebody has to write what is left at the end.
+ *
  * A process that is killed may lose what it logged in its last moment: some ten
  * microseconds' worth while the reader keeps up.
  */
 #include <errno.h>
+#include <jansson.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -71,20 +78,31 @@ static _Atomic bool by_syslog;		 /* set once; threads may see it a
 /* Set once: release in log_queue_start, acquire in put_line. */
 static _Atomic bool queued; /* the thread writes; else the caller does */
 
-enum { LINE_MOST = 1024 };
+static bool as_json; /* constant once threads run */
+
+enum {
+	LINE_MOST = 1024,
+	LINE_ROOM = 2 * LINE_MOST + 256, /* as JSON, which escapes */
+};
 
 /* A formatted line: ends with a newline, or with a NUL if it goes to syslog. */
 struct log_text {
 	enum log_level level;
 	bool to_system;
 	unsigned length;
-	char text[LINE_MOST + 1];
+	char text[LINE_ROOM + 1];
 };
 
 void
 log_level_set(enum log_level level)
 {
 	most = level;
+}
+
+void
+log_json_set(void)
+{
+	as_json = true;
 }
 
 void
@@ -127,15 +145,47 @@ put_head(char *line, enum log_level level, const char *subject)
 			levels[level].word, subject, colon);
 }
 
+/* Makes a line of JSON.  Returns its length; 0 if it could not be made. */
+static unsigned
+compose_json(struct log_text *t, const char *subject, const char *format,
+	     va_list args)
+{
+	char text[LINE_MOST], time[UNITS_TEXT];
+	json_t *line;
+	size_t length;
+
+	vsnprintf(text, sizeof text, format, args);
+	text_clean(text);
+	line = json_pack("{s:s, s:s, s:o, s:o}", "time",
+			 units_show_time(time, clock_now()), "level",
+			 levels[t->level].word, "subject",
+			 subject ? text_json(subject) : json_null(), "text",
+			 text_json(text));
+	length = json_dumpb(line, t->text, LINE_ROOM, 0);
+	json_decref(line);
+	if (!length || length > LINE_ROOM)
+		return 0;
+	t->text[length] = '\n';
+	return (unsigned)length + 1;
+}
+
 static void
 compose(struct log_text *t, enum log_level level, const char *subject,
 	const char *format, va_list args)
 {
 	int saved = errno;
 	int head, length;
+	va_list again;
 
 	t->level = level;
 	t->to_system = by_syslog;
+	if (as_json && !by_syslog) {
+		va_copy(again, args);
+		t->length = compose_json(t, subject, format, again);
+		va_end(again);
+		if (t->length)
+			return;
+	}
 	head = put_head(t->text, level, subject);
 	if (head >= LINE_MOST / 2)
 		head = LINE_MOST / 2 - 1;
@@ -191,6 +241,9 @@ write_line(const struct log_text *t)
 enum {
 	LINES = 512,
 	FLUSH_S = 2,
+	FLOODS = 32,
+	FLOOD = 10,   /* lines in a second */
+	SUBJECT = 80, /* bytes of it that count */
 };
 
 struct log_entry {
@@ -204,11 +257,144 @@ static struct {
 	pthread_cond_t done;  /* broadcast when the queue is empty */
 	struct log_entry *entry;
 	unsigned head, n;
+	/* Formats and subjects that were logged lately. */
+	struct flood {
+		const char *format; /* NULL: free */
+		char subject[SUBJECT];
+		int64_t since; /* steady ns: of the second that is counted */
+		unsigned lines;
+		unsigned left_out;	 /* since a line of it was written */
+		enum log_level level;	 /* of the last one... */
+		char message[LINE_MOST]; /* ...and its text */
+	} flood[FLOODS];
+	bool ends; /* what was left out is written now */
 } queue = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.come = PTHREAD_COND_INITIALIZER,
 	.done = PTHREAD_COND_INITIALIZER,
 };
+
+/* ---- floods: all of these hold the lock ------------------------------- */
+
+/* Returns the entry of a format and subject, perhaps that of another one which
+ * was not seen for a second; NULL: all are in use. */
+static struct flood *
+flood_find(const char *format, const char *subject, int64_t now)
+{
+	struct flood *old = NULL;
+
+	for (unsigned i = 0; i < FLOODS; i++) {
+		struct flood *f = &queue.flood[i];
+
+		if (f->format == format &&
+		    !strncmp(f->subject, subject, SUBJECT - 1))
+			return f;
+		if (!f->format || (!f->left_out && now - f->since > NS_SECOND))
+			old = f;
+	}
+	if (!old)
+		return NULL;
+	*old = (struct flood){ .format = format, .since = now };
+	snprintf(old->subject, SUBJECT, "%s", subject);
+	return old;
+}
+
+/* Counts a line.  True if it is one too many in its second. */
+static bool
+flood_count(struct flood *f, int64_t now)
+{
+	if (now - f->since > NS_SECOND && !f->left_out) {
+		f->since = now;
+		f->lines = 0;
+	}
+	return ++f->lines > FLOOD;
+}
+
+/* Returns a flood of which a line is due, or NULL, and then *wait is how long the
+ * next one is not; unchanged if there is none. */
+static struct flood *
+flood_due(int64_t now, int64_t *wait)
+{
+	for (unsigned i = 0; i < FLOODS; i++) {
+		struct flood *f = &queue.flood[i];
+		int64_t left = f->since + NS_SECOND - now;
+
+		if (!f->left_out)
+			continue;
+		if (left <= 0 || queue.ends)
+			return f;
+		if (left < *wait)
+			*wait = left;
+	}
+	return NULL;
+}
+
+static bool
+flood_is_over(void)
+{
+	for (unsigned i = 0; i < FLOODS; i++) {
+		if (queue.flood[i].left_out)
+			return false;
+	}
+	return true;
+}
+
+static void __attribute__((format(printf, 4, 5)))
+compose_text(struct log_text *t, enum log_level level, const char *subject,
+	     const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	compose(t, level, subject, format, args);
+	va_end(args);
+}
+
+/* Makes the line of a flood, and begins its next second. */
+static void
+flood_line(struct flood *f, struct log_text *t, int64_t now)
+{
+	const char *subject = f->subject[0] ? f->subject : NULL;
+
+	if (f->left_out > 1)
+		compose_text(t, f->level, subject, "%s (and %u more like it)",
+			     f->message, f->left_out - 1);
+	else
+		compose_text(t, f->level, subject, "%s", f->message);
+	f->left_out = 0;
+	f->since = now;
+	f->lines = FLOOD;
+}
+
+/* ---- lines ------------------------------------------------------------- */
+
+/* True if a line was one too many, and is counted instead. */
+static bool
+leave_out(enum log_level level, const char *subject, const char *format,
+	  va_list args)
+{
+	int saved = errno;
+	int64_t now = clock_steady();
+	struct flood *f;
+	va_list again;
+	bool out;
+
+	pthread_mutex_lock(&queue.lock);
+	f = flood_find(format, subject ? subject : "", now);
+	out = f && flood_count(f, now);
+	if (out) {
+		errno = saved;
+		va_copy(again, args);
+		vsnprintf(f->message, sizeof f->message, format, again);
+		va_end(again);
+		f->level = level;
+		f->left_out++;
+		pthread_cond_signal(&queue.come);
+	}
+	pthread_mutex_unlock(&queue.lock);
+	errno = saved;
+	return out;
+}
 
 static void
 enqueue(const struct log_text *t)
@@ -242,16 +428,47 @@ static int __attribute__((format(printf, 1, 2))) warn(const char *format, ...)
 	return write_line(&t);
 }
 
-/* Waits for an entry at the head of the queue and returns it. */
-static const struct log_entry *
-wait_for_one(void)
+/* Waits for a line, or until that of a flood is due. */
+static void
+come_wait(int64_t ns)
 {
-	const struct log_entry *e;
+	struct timespec until;
+
+	if (ns == INT64_MAX) {
+		pthread_cond_wait(&queue.come, &queue.lock);
+		return;
+	}
+	clock_gettime(CLOCK_REALTIME, &until);
+	ns += until.tv_nsec;
+	until.tv_sec += ns / NS_SECOND;
+	until.tv_nsec = ns % NS_SECOND;
+	pthread_cond_timedwait(&queue.come, &queue.lock, &until);
+}
+
+/* Waits for an entry at the head of the queue and returns it; or NULL, and the
+ * line of a flood in `flooded`. */
+static const struct log_entry *
+wait_for_one(struct log_text *flooded)
+{
+	const struct log_entry *e = NULL;
+	struct flood *f = NULL;
 
 	pthread_mutex_lock(&queue.lock);
-	while (!queue.n)
-		pthread_cond_wait(&queue.come, &queue.lock);
-	e = &queue.entry[queue.head];
+	for (;;) {
+		int64_t wait = INT64_MAX, now = clock_steady();
+
+		f = flood_due(now, &wait);
+		/* Lines that wait are older, unless there is no end of them. */
+		if (queue.n && !(f && now - f->since > 2 * NS_SECOND)) {
+			e = &queue.entry[queue.head];
+			break;
+		}
+		if (f) {
+			flood_line(f, flooded, now);
+			break;
+		}
+		come_wait(wait);
+	}
 	pthread_mutex_unlock(&queue.lock);
 	return e;
 }
@@ -274,7 +491,7 @@ static void
 note_empty(void)
 {
 	pthread_mutex_lock(&queue.lock);
-	if (!queue.n)
+	if (!queue.n && flood_is_over())
 		pthread_cond_broadcast(&queue.done);
 	pthread_mutex_unlock(&queue.lock);
 }
@@ -285,14 +502,17 @@ run(void *arg)
 	unsigned missing = 0; /* lines that were dropped or could not be
 			       * written, as on a full disk */
 
+	struct log_text flooded;
+
 	(void)arg;
 	pthread_setname_np(pthread_self(), "spate-log");
 	for (;;) {
-		const struct log_entry *e = wait_for_one();
+		const struct log_entry *e = wait_for_one(&flooded);
 
-		if (write_line(&e->text))
+		if (write_line(e ? &e->text : &flooded))
 			missing++;
-		missing += drop_head();
+		if (e)
+			missing += drop_head();
 		if (missing &&
 		    !warn(
 			"%u lines of the log are missing here: they could not "
@@ -339,7 +559,9 @@ log_queue_flush(void)
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += FLUSH_S;
 	pthread_mutex_lock(&queue.lock);
-	while (queue.n &&
+	queue.ends = true;
+	pthread_cond_signal(&queue.come);
+	while ((queue.n || !flood_is_over()) &&
 	       !pthread_cond_timedwait(&queue.done, &queue.lock, &until))
 		;
 	pthread_mutex_unlock(&queue.lock);
@@ -354,6 +576,9 @@ put_line(enum log_level level, const char *subject, const char *format,
 	int saved = errno;
 	struct log_text t;
 
+	if (atomic_load_explicit(&queued, memory_order_acquire) &&
+	    leave_out(level, subject, format, args))
+		return;
 	compose(&t, level, subject, format, args);
 	/* A failure of stderr cannot be reported anywhere. */
 	if (atomic_load_explicit(&queued, memory_order_acquire))

@@ -12,6 +12,10 @@
  */
 void log_level_set(enum log_level most); /* call before threads start */
 
+/* Makes each line a JSON object with the keys time, level, subject (or null) and
+ * text.  Call before threads start. */
+void log_json_set(void);
+
 /*
  * Sends all further lines to syslog, for a program in the background.  `name`
  * is not copied and must stay valid.
@@ -22,7 +26,8 @@ void log_to_syslog(const char *name);
  * Starts a thread that writes the log, so that from then on no caller of
  * log_line() waits for a slow reader of the log.  Lines that
  * could not be written are counted, and the log says how many where they are
- * missing.  Call it once, after the last fork.  0, or -errno, and then callers
+ * missing.  A flood of like lines becomes one a second, with their number.
+ * Call it once, after the last fork.  0, or -errno, and then callers
  * go on writing themselves.
  */
 int log_queue_start(void);

@@ -22,6 +22,7 @@ FLOW_SHORT = \
 	%D%/split.sh \
 	%D%/losses.sh \
 	%D%/health.sh \
+	%D%/log_json.sh \
 	%D%/clock.sh \
 	%D%/watch.sh \
 	%D%/rehearse.sh \

@@ -122,7 +122,7 @@ options_print(void)
 /* ---- the command line ------------------------------------------------ */
 
 static const char help[] =
-    "usage: spated [-c CONF] [-n] [-v] | --options\n"
+    "usage: spated [-c CONF] [-n] [-v] [--log-json] | --options\n"
     "\n"
     "Records network streams of a radio telescope to disks, as the\n"
     "configuration says; 'spate' tells it what, and when.\n"
@@ -130,6 +130,7 @@ static const char help[] =
     "  -c, --conf CONF   the configuration (" SPATE_CONF ")\n"
     "  -n, --check       check it, print what it would do, exit\n"
     "  -v, --verbose     log more\n"
+    "      --log-json    log an object of JSON on each line\n"
     "      --options     list every key of a configuration, and exit\n"
     "      --help        this page\n"
     "      --version     the version\n"
@@ -140,7 +141,7 @@ static const char help[] =
 struct command_line {
 	const char *conf;
 	bool check;
-	bool verbose;
+	bool verbose, json;
 };
 
 static void
@@ -210,6 +211,7 @@ options_read(struct command_line *o, int argc, char **argv)
 		{ "conf", required_argument, NULL, 'c' },
 		{ "check", no_argument, NULL, 'n' },
 		{ "verbose", no_argument, NULL, 'v' },
+		{ "log-json", no_argument, NULL, 'j' },
 		{ "options", no_argument, NULL, 'o' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
@@ -222,6 +224,7 @@ options_read(struct command_line *o, int argc, char **argv)
 		case 'c': o->conf = optarg; break;
 		case 'n': o->check = true; break;
 		case 'v': o->verbose = true; break;
+		case 'j': o->json = true; break;
 		case 'o': return options_print();
 		case 'h': fputs(help, stdout); return 0;
 		case 'V': puts(PACKAGE_STRING); return 0;
@@ -244,5 +247,7 @@ main(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	log_level_set(o.verbose ? LEVEL_DEBUG : LEVEL_INFO);
+	if (o.json)
+		log_json_set();
 	return o.check ? check(o.conf) : run(o.conf);
 }

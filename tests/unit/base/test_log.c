@@ -2,6 +2,7 @@
 /* The log is read back through a pipe that stands in for stderr. */
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -145,6 +146,16 @@ START_TEST(steady_clock)
 }
 END_TEST
 
+/* Lines of another subject are no flood. */
+static const char *
+subject_of(unsigned i)
+{
+	static char subject[16];
+
+	snprintf(subject, sizeof subject, "r%u", i);
+	return subject;
+}
+
 /* A pipe that nobody reads, shared with whoever else has stderr. */
 START_TEST(nobody_reads)
 {
@@ -158,13 +169,13 @@ START_TEST(nobody_reads)
 	ck_assert_int_eq(log_queue_start(), 0);
 	errno = ENOSPC;
 	for (unsigned i = 0; i < MANY; i++)
-		log_line(LEVEL_INFO, "r4123", "number %u of many lines", i);
+		log_line(LEVEL_INFO, subject_of(i), "number %u of many", i);
 	ck_assert_int_eq(errno, ENOSPC);
 	ck_assert_int_eq(fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK, 0);
 	/* Every line is here, in its place, or counted there. */
 	reader = fdopen(ends[READ_END], "r");
 	while (there + missing < MANY && fgets(line, sizeof line, reader)) {
-		if (sscanf(line, "%*s info r4123: number %u", &number) == 1) {
+		if (sscanf(line, "%*s info %*s number %u", &number) == 1) {
 			ck_assert_uint_eq(number, next);
 			there++;
 			next++;
@@ -196,19 +207,78 @@ START_TEST(not_blocking)
 	ck_assert_int_eq(fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK), 0);
 	ck_assert_int_eq(log_queue_start(), 0);
 	for (unsigned i = 0; i < 200; i++)
-		log_line(LEVEL_INFO, NULL, "number %u of many lines", i);
+		log_line(LEVEL_INFO, subject_of(i), "number %u of many", i);
 	reader = fdopen(ends[READ_END], "r");
 	for (unsigned i = 0; i < 200; i++) {
 		unsigned number;
 
 		ck_assert_ptr_nonnull(fgets(line, sizeof line, reader));
-		ck_assert_int_eq(sscanf(line, "%*s info number %u", &number),
-				 1);
+		ck_assert_int_eq(
+		    sscanf(line, "%*s info %*s number %u", &number), 1);
 		ck_assert_uint_eq(number, i);
 	}
 }
 END_TEST
 
-SUITE_THREADS("log", NULL, nobody_reads, not_blocking, a_line, levels,
-	      the_journal, long_and_foreign_text, errno_is_kept, a_host,
-	      steady_clock)
+/* The first ten of a second are there, and all others in a number. */
+START_TEST(a_flood)
+{
+	enum { MANY = 1000 };
+	unsigned there = 0, more, number = 0;
+	char line[2048];
+	FILE *reader;
+
+	start();
+	ck_assert_int_eq(log_queue_start(), 0);
+	for (unsigned i = 0; i < MANY; i++) {
+		log_line(LEVEL_WARN, "r4123", "packet %u is odd", i);
+		if (i % 100 == 0)
+			log_line(LEVEL_INFO, "r4123", "another line");
+	}
+	log_queue_flush();
+	log_line(LEVEL_ERROR, "r4123", "the end");
+	reader = fdopen(ends[READ_END], "r");
+	for (unsigned lines = 0; fgets(line, sizeof line, reader); lines++) {
+		const char *also = strstr(line, " (and ");
+
+		ck_assert_uint_lt(lines, 100);
+		if (strstr(line, "the end"))
+			break;
+		if (sscanf(line, "%*s warn r4123: packet %u", &number) != 1)
+			continue;
+		there++;
+		if (also && sscanf(also, " (and %u more like it)", &more) == 1)
+			there += more;
+	}
+	ck_assert_uint_eq(there, MANY);
+	ck_assert_uint_eq(number, MANY - 1);
+}
+END_TEST
+
+START_TEST(as_objects)
+{
+	const char *text;
+	json_t *line;
+
+	start();
+	log_json_set();
+	log_line(LEVEL_WARN, "r\"4", "a \\ b\n\xff %d", 7);
+	text = written();
+	line = json_loads(text, 0, NULL);
+	ck_assert_msg(line, "%s", text);
+	ck_assert_int_eq(text[strlen(text) - 1], '\n');
+	ck_assert_str_eq(json_string_value(json_object_get(line, "level")),
+			 "warn");
+	ck_assert_str_eq(json_string_value(json_object_get(line, "subject")),
+			 "r\"4");
+	ck_assert_str_eq(json_string_value(json_object_get(line, "text")),
+			 "a \\ b \xef\xbf\xbd 7");
+	ck_assert_uint_eq(
+	    strlen(json_string_value(json_object_get(line, "time"))), 24);
+	json_decref(line);
+}
+END_TEST
+
+SUITE_THREADS("log", NULL, a_flood, as_objects, nobody_reads, not_blocking,
+	      a_line, levels, the_journal, long_and_foreign_text, errno_is_kept,
+	      a_host, steady_clock)
