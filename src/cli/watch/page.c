@@ -566,6 +566,15 @@ put_bar(struct row_text *l, double part, double whole)
 	put_cell(l, BAR + 2, false, whole > 0 ? bar : "");
 }
 
+/* Writes a span; one that is not known, negative, or of centuries as none. */
+static const char *
+seconds_show(char text[static UNITS_TEXT], double seconds)
+{
+	if (!(seconds >= 0 && seconds < 1e9))
+		seconds = 0;
+	return units_show_span(text, (int64_t)(seconds * 1e9));
+}
+
 /* Shortens a count to nine characters. */
 static const char *
 count_show(char text[CELL], uint64_t n)
@@ -748,14 +757,10 @@ session_put(struct row_text *l, const json_t *s, double done, double all)
 	put_cell(l, 9, true, units_show_bytes(text, field_number(s, "bytes")));
 	put_cell(l, RATE, true, units_show_rate(text, field_real(s, "rate")));
 	if (ends)
-		put_format(
-		    l, "%s left ",
-		    units_show_span(text, (int64_t)(fmax(left, 0) * 1e9)));
+		put_format(l, "%s left ", seconds_show(text, left));
 	else if (field_known(s, "elapsed_s"))
-		put_format(
-		    l, "%s ",
-		    units_show_span(
-			text, (int64_t)(field_real(s, "elapsed_s") * 1e9)));
+		put_format(l, "%s ",
+			   seconds_show(text, field_real(s, "elapsed_s")));
 }
 
 static size_t
@@ -828,10 +833,8 @@ disk_line(const struct page *p, size_t at, struct row_text *l)
 	strcat(text, "/s");
 	put_cell(l, RATE, true, text);
 	if (field_known(disk, "full_s"))
-		put_format(
-		    l, "full in %s ",
-		    units_show_span(
-			text, (int64_t)(field_real(disk, "full_s") * 1e9)));
+		put_format(l, "full in %s ",
+			   seconds_show(text, field_real(disk, "full_s")));
 	if (field_number(disk, "errors"))
 		put_format(l, "%" PRIu64 " errors ",
 			   field_number(disk, "errors"));
@@ -870,10 +873,9 @@ head_line(const struct page *p, struct row_text *l)
 		put_format(l, "spated does not answer since %s UTC: %s",
 			   clock_show(text, p->away_since), p->away);
 	else
-		put_format(l, "spated %s, up %s, %s UTC",
-			   s.version ? s.version : "",
-			   units_show_span(up, (int64_t)(s.uptime_s * 1e9)),
-			   clock_show(text, p->now));
+		put_format(
+		    l, "spated %s, up %s, %s UTC", s.version ? s.version : "",
+		    seconds_show(up, s.uptime_s), clock_show(text, p->now));
 }
 
 static void
@@ -891,9 +893,7 @@ space_line(const struct page *p, struct row_text *l)
 	put_format(l, "%" PRIu64 ", %s free", key_or_0(space.disks),
 		   units_show_bytes(text, key_or_0(space.free)));
 	if (space.full_s > 0)
-		put_format(
-		    l, ", full in %s",
-		    units_show_span(text, (int64_t)(space.full_s * 1e9)));
+		put_format(l, ", full in %s", seconds_show(text, space.full_s));
 }
 
 /* ---- the page ---------------------------------------------------------- */
