@@ -502,7 +502,7 @@ run(void *arg)
 	unsigned missing = 0; /* lines that were dropped or could not be
 			       * written, as on a full disk */
 
-	struct log_text flooded;
+	struct log_text flooded = { .length = 0 };
 
 	(void)arg;
 	pthread_setname_np(pthread_self(), "spate-log");

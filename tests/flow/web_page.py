@@ -122,15 +122,17 @@ def main():
 
 
 def findings(browser, words):
-    """Channels of these words have findings, and no others."""
+    """Channels of these words have these findings, and no others have any.  Whether
+    the tones of a dead one are gone, too, takes more frames to tell."""
     shown = browser.run(
         "return [...document.querySelectorAll('#signal figcaption')]"
         ".map(c => c.textContent)")
-    want = {" ".join(words[i:i + 2]): words[i + 2].replace(",", ", ")
+    want = {" ".join(words[i:i + 2]): words[i + 2]
             for i in range(0, len(words), 3)}
-    has = {" ".join(c.split(" ", 2)[:2]): c.split(" ", 2)[2]
+    has = {" ".join(c.split(" ", 2)[:2]): c.split(" ", 2)[2].split(", ")
            for c in shown if not c.endswith(" ok")}
-    return has != want and f"{shown}"
+    return (set(has) != set(want) or
+            any(want[c] not in has[c] for c in want)) and f"{shown}"
 
 
 def answer(browser, url, command):

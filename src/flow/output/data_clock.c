@@ -61,6 +61,24 @@ step(struct data_clock *c, int64_t ns, int64_t behind, int64_t arrived)
 	append(c, behind, arrived);
 }
 
+/* True if the last four seconds are behind those before by a step: by half as much
+ * again as these were behind those before them, because a clock may also drift. */
+static bool
+steps_back(const struct data_clock *c, int64_t *now, int64_t *before)
+{
+	int64_t older;
+
+	return kept(c) > 3 &&
+	       look(c, 0)->arrived - look(c, kept(c) - 1)->arrived >=
+		   3 * AGREE - NS_SECOND &&
+	       look(c, 0)->arrived - look(c, 2)->arrived <= AGREE &&
+	       least(c, 0, AGREE - 1, now) &&
+	       least(c, AGREE, 2 * AGREE - 1, before) &&
+	       least(c, 2 * AGREE, 3 * AGREE - 1, &older) &&
+	       *now - *before >
+		   STEP + (*before > older ? (*before - older) * 3 / 2 : 0);
+}
+
 void
 data_clock_add(struct data_clock *c, int64_t data_ns, int64_t arrived_ns)
 {
@@ -78,10 +96,7 @@ data_clock_add(struct data_clock *c, int64_t data_ns, int64_t arrived_ns)
 	} else {
 		append(c, behind, arrived_ns);
 	}
-	if (least(c, AGREE, 2 * AGREE, &before) &&
-	    least(c, 0, AGREE - 1, &now) && kept(c) > 3 &&
-	    look(c, 0)->arrived - look(c, 2)->arrived <= AGREE &&
-	    now > before + STEP)
+	if (steps_back(c, &now, &before))
 		step(c, now - before, now, arrived_ns);
 }
 

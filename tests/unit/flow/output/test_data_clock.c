@@ -78,6 +78,12 @@ START_TEST(drift_is_found)
 	ck_assert_double_eq_tol(drift, 1e-4, 1e-5);
 	go(60, 60 * 100000, -1e-4);
 	ck_assert_uint_eq(c.steps, 0);
+	/* A sender that is too slow for what it says: half a percent. */
+	c.looks = 0;
+	go(60, 0, 5e-3);
+	ck_assert_uint_eq(c.steps, 0);
+	ck_assert(data_clock_drift(&c, &drift));
+	ck_assert_double_eq_tol(drift, 5e-3, 5e-4);
 }
 END_TEST
 
