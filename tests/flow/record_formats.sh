@@ -145,6 +145,7 @@ conf_write "$(stream_text 'format = "mark5b"; payload = 10016;')"
 spated_start
 spate record short --stream s
 gen --format mark5b --prefix 0 --payload 10016 --fps 1600 --rate 64Mbps \
+	--start "$(date -u -d "1 second" +%FT%TZ)" \
 	--packets 300 --dump "$work/ideal"
 settle short 300
 spate stop short
