@@ -143,7 +143,7 @@ def agrees(path, *answers):
         got = is_.pop(key, None)
         near = got is not None and key[0] in LOOSE and \
             abs(got - value) <= 0.1 * abs(value) + 1e9
-        near = near or got is not None and abs(got - value) <= 1e-13 * value
+        near = near or got is not None and abs(got - value) <= 1e-13 * abs(value)
         if not near:
             wrong.append(f"{key}: {got}, expected {value}")
     wrong += [f"{key}: nobody expects it" for key in is_

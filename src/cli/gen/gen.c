@@ -151,6 +151,7 @@ behind(const struct gen_args *a)
 }
 
 #define READY (NS_SECOND / 2) /* to open everything */
+#define NEAR  (650 * NS_MS)   /* so that data are hardly ever behind */
 
 static int64_t
 start_ns(const struct gen_args *a)
@@ -160,7 +161,8 @@ start_ns(const struct gen_args *a)
 	if (by_clock(a))
 		return ((clock_now() + READY - behind(a)) / NS_SECOND + 1) *
 		       NS_SECOND;
-	return clock_now();
+	/* Data that are near now, and a second that begins with them. */
+	return (clock_now() + NEAR) / NS_SECOND * NS_SECOND;
 }
 
 static bool
@@ -798,7 +800,7 @@ static const struct args_option options[] = {
 	{ "first", 0, ARGS_COUNT, AT(first), "N",
 	  "what the counter begins with (default 0; of heaps 1)" },
 	{ "start", 0, ARGS_TIME, AT(start_ns), "TIME",
-	  "of the first frame's data (default now)" },
+	  "of the first frame's data (default a whole second near now)" },
 	{ "on-time", 0, ARGS_FLAG, AT(on_time), NULL,
 	  "send each frame at the time of its data" },
 	{ "behind", 0, ARGS_SPAN, AT(behind_ns), "SPAN",

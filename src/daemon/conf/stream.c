@@ -140,7 +140,7 @@ const struct option_key stream_options[] = {
 	  .type = OPTION_SPAN,
 	  .offset = AT(max_clock),
 	  .help = "the log and status complain of data whose time is farther "
-		  "from ours; none: half a second" },
+		  "from ours; none: 0.75 s" },
 	{ .name = "quality",
 	  .type = OPTION_FLAG,
 	  .offset = AT(quality),

@@ -13,7 +13,7 @@
 
 #include "contract/log.h"
 
-#define USUAL	  (NS_SECOND / 2)
+#define USUAL	  (NS_SECOND * 3 / 4)
 #define DRIFT	  2e-4 /* 3 ms in 20 s are noise */
 #define DAY	  86400.0
 #define HALF_YEAR 182.62 /* days */

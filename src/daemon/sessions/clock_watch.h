@@ -24,7 +24,7 @@ struct clock_watch {
 	char why[160]; /* a sentence, unless RIGHT */
 };
 
-/* Looks at a clock that may be `most` ns from ours (0: half a second).  Returns
+/* Looks at a clock that may be `most` ns from ours (0: 0.75 s).  Returns
  * true if what is wrong with it is something else than at the last look, or it
  * stepped; then *stepped says which. */
 bool clock_watch_look(struct clock_watch *w, const struct data_clock *clock,
