@@ -21,7 +21,9 @@ FLOW_SHORT = \
 	%D%/ports.sh \
 	%D%/split.sh \
 	%D%/losses.sh \
+	%D%/no_alarm.sh \
 	%D%/health.sh \
+	%D%/link_down.sh \
 	%D%/log_json.sh \
 	%D%/clock.sh \
 	%D%/watch.sh \
