@@ -24,8 +24,10 @@ FLOW_SHORT = \
 	%D%/no_alarm.sh \
 	%D%/health.sh \
 	%D%/link_down.sh \
+	%D%/stress.sh \
 	%D%/log_json.sh \
 	%D%/clock.sh \
+	%D%/step_clock.sh \
 	%D%/watch.sh \
 	%D%/rehearse.sh \
 	%D%/overrun_cause.sh \
@@ -232,3 +234,8 @@ tests_flow_hang_disk_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
 tests_flow_many_SOURCES = %D%/many.c
 tests_flow_rewrap_SOURCES = %D%/rewrap.c
 tests_flow_rewrap_LDADD = $(BASE_LIBS)
+
+# A clock that is set, loaded before spated.  -rpath makes libtool build it.
+check_LTLIBRARIES += %D%/set_clock.la
+tests_flow_set_clock_la_SOURCES = %D%/set_clock.c
+tests_flow_set_clock_la_LDFLAGS = $(PLUGIN_FLAGS) -rpath /nonexistent

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "contract/log.h"
+#include "base/clock.h"
 
 #define USUAL	  (NS_SECOND * 3 / 4)
 #define DRIFT	  2e-4 /* 3 ms in 20 s are noise */
@@ -81,4 +81,30 @@ clock_watch_look(struct clock_watch *w, const struct data_clock *clock,
 	if (w->wrong == CLOCK_RIGHT)
 		w->why[0] = '\0';
 	return *stepped || w->wrong != was;
+}
+
+/* ---- the computer's clock ---------------------------------------------- */
+
+#define HELD NS_MS	 /* between two readings: the look was held up */
+#define STEP (5 * NS_MS) /* as of the data's clock */
+#define SOON (30 * NS_SECOND)
+
+void
+utc_watch_look(struct utc_watch *w)
+{
+	int64_t from = clock_steady(), utc = clock_now(), to = clock_steady();
+	int64_t offset = utc - (from + (to - from) / 2);
+
+	if (to - from > HELD)
+		return;
+	if (w->known && llabs(offset - w->offset) > STEP)
+		w->step_at = to;
+	w->known = true;
+	w->offset = offset;
+}
+
+bool
+utc_watch_stepped(const struct utc_watch *w, int64_t now)
+{
+	return w->step_at && now - w->step_at <= SOON;
 }

@@ -30,4 +30,21 @@ struct clock_watch {
 bool clock_watch_look(struct clock_watch *w, const struct data_clock *clock,
 		      int64_t most, bool *stepped);
 
+/*
+ * Watches the computer's own clock, UTC, against the steady one.  Times of
+ * arrival follow a step of it, so the time of the data seems to step, too.
+ */
+struct utc_watch {
+	bool known;
+	int64_t offset;	 /* ns, UTC less steady, as of the last look */
+	int64_t step_at; /* when a step was noticed, ns, steady; 0: never */
+};
+
+/* Notices a step of UTC by more than 5 ms since the last look.  A look that the
+ * machine holds up for too long changes nothing. */
+void utc_watch_look(struct utc_watch *w);
+
+/* True if UTC was stepped within the half minute before `now`, steady. */
+bool utc_watch_stepped(const struct utc_watch *w, int64_t now);
+
 #endif

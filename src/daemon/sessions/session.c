@@ -1007,7 +1007,12 @@ clock_tell(struct session *s)
 	output_clock(s->output, &clock);
 	if (!clock_watch_look(w, &clock, s->stream->o.max_clock, &stepped))
 		return;
-	if (stepped)
+	if (stepped && utc_watch_stepped(&s->host->utc, clock_steady()))
+		log_line(LEVEL_INFO, s->name,
+			 "the clock of the data stepped by %+.3f s against the "
+			 "computer's, which was set",
+			 -(double)clock.step_ns / 1e9);
+	else if (stepped)
 		log_line(LEVEL_WARN, s->name,
 			 "the clock of the data stepped by %+.3f s",
 			 -(double)clock.step_ns / 1e9);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "contract/log.h"
+#include "base/clock.h"
 #include "lib/suite.h"
 
 static struct clock_watch w;
@@ -82,4 +82,52 @@ START_TEST(steps_are_told)
 }
 END_TEST
 
-SUITE("clock_watch", what_is_wrong, half_years, steps_are_told)
+/* Two clocks; each look at the steady one takes `pace`. */
+static struct {
+	int64_t utc, steady, pace;
+} fake;
+
+static int64_t
+fake_utc(void *arg)
+{
+	(void)arg;
+	return fake.utc + fake.steady;
+}
+
+static int64_t
+fake_steady(void *arg)
+{
+	(void)arg;
+	return fake.steady += fake.pace;
+}
+
+static const struct clock_source fakes = { fake_utc, fake_steady, NULL };
+
+START_TEST(utc_steps)
+{
+	struct utc_watch u = { 0 };
+
+	fake.utc = 1700000000 * NS_SECOND;
+	fake.steady = NS_SECOND;
+	fake.pace = 1000;
+	clock_replaced = &fakes;
+	utc_watch_look(&u);
+	fake.utc += 4 * NS_MS;
+	utc_watch_look(&u);
+	ck_assert(!utc_watch_stepped(&u, fake.steady));
+	fake.utc -= 3 * NS_SECOND;
+	fake.pace = NS_SECOND; /* held up */
+	utc_watch_look(&u);
+	ck_assert(!utc_watch_stepped(&u, fake.steady));
+	fake.pace = 1000;
+	utc_watch_look(&u);
+	ck_assert(utc_watch_stepped(&u, fake.steady));
+	fake.steady += 29 * NS_SECOND;
+	utc_watch_look(&u);
+	ck_assert(utc_watch_stepped(&u, fake.steady));
+	ck_assert(!utc_watch_stepped(&u, fake.steady + 2 * NS_SECOND));
+	clock_replaced = NULL;
+}
+END_TEST
+
+SUITE("clock_watch", what_is_wrong, half_years, steps_are_told, utc_steps)
