@@ -73,6 +73,20 @@ udp_say(struct loss *p, const json_t *udp)
 	return all;
 }
 
+/* What a CPU left for later is no loss, but shows that it has too much to do. */
+static bool
+backlog_say(struct loss *p, const json_t *backlog)
+{
+	uint64_t n = field_number(backlog, "dropped");
+
+	snprintf(p->where, sizeof p->where, "kernel");
+	snprintf(p->what, sizeof p->what,
+		 "%" PRIu64 " dropped in full queues of CPUs, which %" PRIu64
+		 " times left packets for later",
+		 n, field_number(backlog, "squeezed"));
+	return n;
+}
+
 static void
 cause_say(struct loss *p, const json_t *cause)
 {
@@ -116,6 +130,8 @@ losses_tell(const json_t *info, void (*tell)(void *to, const struct loss *p),
 		if (card_say(&p, one))
 			tell(to, &p);
 	}
+	if (backlog_say(&p, json_object_get(kernel, "backlog")))
+		tell(to, &p);
 	if (udp_say(&p, json_object_get(kernel, "udp")))
 		tell(to, &p);
 	json_array_foreach(json_object_get(info, "sources"), i, one) {

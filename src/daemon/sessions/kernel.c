@@ -16,7 +16,8 @@
 
 /* Variables, so that a test can set its own paths. */
 static const char *net = "/sys/class/net", *snmp = "/proc/net/snmp",
-		  *snmp6 = "/proc/net/snmp6";
+		  *snmp6 = "/proc/net/snmp6",
+		  *softnet = "/proc/net/softnet_stat";
 
 static const char *const drop_name[KERNEL_DROPS] = {
 	"rx_dropped",	  "rx_missed_errors", "rx_fifo_errors",
@@ -126,11 +127,29 @@ udp6_read(struct kernel *k)
 		fclose(f);
 }
 
+/* Reads a line for each CPU: hexadecimal numbers of packets taken, of those that
+ * were dropped, and of rounds that ended with packets left. */
+static void
+backlog_read(struct kernel *k)
+{
+	FILE *f = fopen(softnet, "re");
+	uint64_t dropped, squeezed;
+
+	while (f && fscanf(f, "%*x %" SCNx64 " %" SCNx64 "%*[^\n]", &dropped,
+			   &squeezed) == 2) {
+		k->dropped += dropped;
+		k->squeezed += squeezed;
+	}
+	if (f)
+		fclose(f);
+}
+
 void
 kernel_look(struct kernel *k)
 {
 	*k = (struct kernel){ 0 };
 	devices_read(k);
+	backlog_read(k);
 	udp_read(k);
 	udp6_read(k);
 }
@@ -192,7 +211,7 @@ kernel_lost(const struct kernel *then, const char *const *bound, unsigned n)
 {
 	json_t *list = json_array();
 	struct kernel now;
-	uint64_t in, buffer;
+	uint64_t dropped, squeezed, in, buffer;
 
 	kernel_look(&now);
 	for (unsigned i = 0; i < now.devices; i++) {
@@ -202,10 +221,13 @@ kernel_lost(const struct kernel *then, const char *const *bound, unsigned n)
 		if (ours || !n)
 			device_tell(list, d, device_find(then, d->name), ours);
 	}
+	dropped = grown(now.dropped, then->dropped);
+	squeezed = grown(now.squeezed, then->squeezed);
 	in = grown(now.in_errors, then->in_errors);
 	buffer = grown(now.rcvbuf_errors, then->rcvbuf_errors);
 	kernel_clear(&now);
-	return json_pack("{s:o, s:{s:I, s:I}}", "interfaces", list, "udp",
-			 "in_errors", (json_int_t)in, "rcvbuf_errors",
-			 (json_int_t)buffer);
+	return json_pack("{s:o, s:{s:I, s:I}, s:{s:I, s:I}}", "interfaces",
+			 list, "backlog", "dropped", (json_int_t)dropped,
+			 "squeezed", (json_int_t)squeezed, "udp", "in_errors",
+			 (json_int_t)in, "rcvbuf_errors", (json_int_t)buffer);
 }

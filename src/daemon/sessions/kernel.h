@@ -7,12 +7,14 @@
 
 /*
  * Packets that the kernel lost before any program could count them, since a
- * given moment: in the card or its driver, per interface, and in UDP, per
- * protocol.  Together with the overruns of our own sockets they show where a
+ * given moment: in the card or its driver, per interface, between the card and
+ * the protocols, and in UDP.  Together with the overruns of our own sockets they show where a
  * packet was lost:
  *
  *   card    rx_missed_errors, rx_fifo_errors, rx_over_errors, rx_errors
  *   kernel  rx_dropped: no socket, no memory, or a filter
+ *           backlog dropped: the queue of a CPU (net.core.netdev_max_backlog) was
+ *           full; squeezed: a CPU left packets for later, which is no loss
  *   socket  rcvbuf_errors: the buffer of any program's socket was full
  *
  * The counters are the machine's, not a stream's, and never part of a sum.
@@ -29,6 +31,7 @@ struct kernel_device {
 struct kernel {
 	struct kernel_device *device;
 	unsigned devices;
+	uint64_t dropped, squeezed;	   /* of the queues of all CPUs */
 	uint64_t in_errors, rcvbuf_errors; /* of UDP, IPv4 and IPv6 together */
 };
 
@@ -40,6 +43,7 @@ void kernel_clear(struct kernel *k);
  * Returns, as a new reference, how far the counters grew since `then`:
  *
  *   {"interfaces":[{"device":"eth2","rx_dropped":0,...}],
+ *    "backlog":{"dropped":0,"squeezed":0},
  *    "udp":{"in_errors":0,"rcvbuf_errors":0}}
  *
  * Lists the `n` devices of `bound`; with n = 0 every device that lost

@@ -81,6 +81,7 @@ enum {
 	  "`address`, `device`, `datagrams`, `overruns`, `sender`")            \
 	X(JSON, kernel, INFO | INFO_END | INFO_COUNTED,                        \
 	  "losses of the machine outside of the sockets: `interfaces[]`, "     \
+	  "`backlog` (`dropped`, `squeezed`), "                                \
 	  "`udp` (`in_errors`, `rcvbuf_errors`)")                              \
 	X(REAL, clock_s, INFO | INFO_END | INFO_COUNTED | INFO_WATCH,          \
 	  "s that the time of the data is behind their arrival, at least, in " \

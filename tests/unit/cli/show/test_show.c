@@ -200,6 +200,7 @@ START_TEST(losses)
 		  "\"rx_dropped\":0,\"rx_missed_errors\":12,"
 		  "\"rx_fifo_errors\":7},"
 		  "{\"device\":\"eth3\",\"rx_dropped\":0}],"
+		  "\"backlog\":{\"dropped\":9,\"squeezed\":2},"
 		  "\"udp\":{\"in_errors\":5,\"rcvbuf_errors\":4}}}");
 
 	ck_assert_ptr_nonnull(
@@ -207,8 +208,10 @@ START_TEST(losses)
 	ck_assert_ptr_null(strstr(out, "eth3"));
 	ck_assert_ptr_nonnull(strstr(out, "3 overruns of 1.2.3.4:5"));
 	ck_assert_ptr_null(strstr(out, "1.2.3.4:6"));
+	ck_assert_ptr_nonnull(strstr(out, "9 dropped in full queues of CPUs"));
 	ck_assert_ptr_nonnull(strstr(out, "5 errors, 4 of them full buffers"));
 	out = shown("{\"name\":\"t1\",\"kernel\":{\"interfaces\":[],"
+		    "\"backlog\":{\"dropped\":0,\"squeezed\":8},"
 		    "\"udp\":{\"in_errors\":0,\"rcvbuf_errors\":0}}}");
 	ck_assert_ptr_null(strstr(out, "kernel"));
 	ck_assert_ptr_null(strstr(out, "card"));

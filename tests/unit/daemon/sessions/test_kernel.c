@@ -9,6 +9,8 @@
 
 static struct scratch scratch;
 
+#define CPU0 "000e1196 00000002 0000000a 00000000 00000000 00000000\n"
+
 static void
 text_write(const char *path, const char *text)
 {
@@ -58,6 +60,8 @@ machine_make(void)
 	net = scratch.path;
 	snmp = scratch_path(&scratch, "snmp");
 	snmp6 = scratch_path(&scratch, "snmp6");
+	softnet = scratch_path(&scratch, "softnet");
+	text_write(softnet, CPU0 "000cbc96 fffffff0 00000001 00000000 0 1\n");
 	counter_write("lo", "rx_dropped", "5\n");
 	counter_write("eth2", "rx_dropped", "10\n");
 	counter_write("eth2", "rx_missed_errors", "18446744073709551600\n");
@@ -79,7 +83,10 @@ is(json_t *json, const char *text)
 	"{\"device\":\"eth2\",\"rx_dropped\":" dropped                         \
 	",\"rx_missed_errors\":" missed                                        \
 	",\"rx_fifo_errors\":0,\"rx_over_errors\":0,\"rx_errors\":0}"
-#define UDP(in, buffer)                                                        \
+#define QUEUES(dropped, squeezed)                                              \
+	"\"backlog\":{\"dropped\":" dropped ",\"squeezed\":" squeezed "},"
+#define UDP(in, buffer) QUEUES("0", "0") UDP_ONLY(in, buffer)
+#define UDP_ONLY(in, buffer)                                                   \
 	"\"udp\":{\"in_errors\":" in ",\"rcvbuf_errors\":" buffer "}"
 
 START_TEST(since_then)
@@ -134,6 +141,27 @@ START_TEST(cards_come_and_go)
 }
 END_TEST
 
+/* A new CPU counts from nothing; so do they all when they show less. */
+START_TEST(queues_of_cpus)
+{
+	struct kernel then;
+
+	machine_make();
+	kernel_look(&then);
+	ck_assert_uint_eq(then.dropped, 0xfffffff2);
+	ck_assert_uint_eq(then.squeezed, 11);
+	text_write(softnet,
+		   CPU0 "000cbc97 ffffffff 00000004 00000000 0 1\n" CPU0);
+	is(kernel_lost(&then, NULL, 0),
+	   "{\"interfaces\":[]," QUEUES("17", "13") UDP_ONLY("0", "0") "}");
+	text_write(softnet, CPU0);
+	is(kernel_lost(&then, NULL, 0),
+	   "{\"interfaces\":[]," QUEUES("2", "10") UDP_ONLY("0", "0") "}");
+	kernel_clear(&then);
+	scratch_remove(&scratch);
+}
+END_TEST
+
 START_TEST(nothing_to_read)
 {
 	struct kernel then;
@@ -147,4 +175,4 @@ START_TEST(nothing_to_read)
 }
 END_TEST
 
-SUITE("kernel", since_then, cards_come_and_go, nothing_to_read)
+SUITE("kernel", since_then, cards_come_and_go, queues_of_cpus, nothing_to_read)
