@@ -106,7 +106,8 @@ spate rm live
 [ ! -e "${disks[0]}/live" ]
 spated_stop
 
-# What the last recording was like is known.
+# What the last recording was like is known, also to a daemon that is started anew.
+settings+=("state = \"$work/state\";")
 begin vdif 'payload = 8032; fps = 500; threads = [ 0 ]; tones = 1000000;'
 for scan in 'ok' 'drift 1 --defect drift=0/1' 'drift 2 --tone-delay 0.250us'; do
 	read -ra words <<<"$scan"
@@ -117,10 +118,15 @@ for scan in 'ok' 'drift 1 --defect drift=0/1' 'drift 2 --tone-delay 0.250us'; do
 	spate stop live
 	spate rm live
 	[ "$scan" != 'drift 2 --tone-delay 0.250us' ] || break
+	spated_stop
+	same "streams that are kept" "$(jq -r .stream "$work/state/signal.json")" s
+	spated_start
 	spate record live --stream s
 done
 same "lines about drift" "$(lines_of 'signal: drift in')" 2
 spated_stop
+# Rubbish is as nothing.
+head -c 3000 /dev/urandom >"$work/state/signal.json"
 
 # Halves of Mark5B, whose headers say nothing: only the configuration does.
 begin mark5b 'payload = 5008; fps = 400; sample_channels = 8; sample_bits = 2;'

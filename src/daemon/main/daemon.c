@@ -357,6 +357,19 @@ quality_lines(void *arg, const char *name, char *lines)
 }
 
 static int
+signal_begin(struct daemon *d)
+{
+	const struct signal_hooks hooks = { .wake = wake,
+					    .lines = quality_lines,
+					    .arg = d };
+	char *state = schedule_host_state(&d->r);
+	int err = signal_thread_start(&d->r.signal, &hooks, state);
+
+	free(state);
+	return err;
+}
+
+static int
 threads_start(struct daemon *d, struct fault *fault)
 {
 	struct disk_set_args args = { .plugin = d->r.setup.plugin,
@@ -366,9 +379,6 @@ threads_start(struct daemon *d, struct fault *fault)
 				      .patterns = &d->r.setup.o.disks,
 				      .changed = wake,
 				      .arg = d };
-	struct signal_hooks signal = { .wake = wake,
-				       .lines = quality_lines,
-				       .arg = d };
 	int err = queue_make(&d->r.queue, BLOCKS_QUEUED);
 
 	args.queue = d->r.queue;
@@ -383,7 +393,7 @@ threads_start(struct daemon *d, struct fault *fault)
 	if (!err)
 		err = housekeeping_start(&d->housekeeping, wake, d);
 	if (!err)
-		err = signal_thread_start(&d->r.signal, &signal);
+		err = signal_begin(d);
 	if (!err)
 		err = name_lookup_start(&d->r.lookup);
 	if (!err)

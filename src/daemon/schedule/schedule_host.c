@@ -452,23 +452,18 @@ fds_add(struct schedule_host *h)
 	return err;
 }
 
-/*
- * Returns the folder of the state file: from the configuration, else from
- * systemd, else in the schedule's folder; malloc'ed.
- */
-static char *
-state_folder(const struct schedule_host *h)
+char *
+schedule_host_state(const struct recorder *r)
 {
-	const char *given = h->r->setup.o.state,
-		   *all = getenv("STATE_DIRECTORY");
+	const char *given = r->setup.o.state, *all = getenv("STATE_DIRECTORY");
 	char *folder = NULL;
 
 	if (given)
 		return strdup(given);
 	if (all && *all)
 		return strndup(all, strcspn(all, ":"));
-	if (h->r->setup.o.schedule &&
-	    asprintf(&folder, "%s/.spate-state", h->r->setup.o.schedule) < 0)
+	if (r->setup.o.schedule &&
+	    asprintf(&folder, "%s/.spate-state", r->setup.o.schedule) < 0)
 		return NULL;
 	return folder;
 }
@@ -487,7 +482,7 @@ schedule_host_open(struct schedule_host *h, struct fault *fault)
 		.answers = answers,
 		.arg = h,
 	};
-	char *state = state_folder(h);
+	char *state = schedule_host_state(h->r);
 	struct schedule_args args = { .folder = h->r->setup.o.schedule,
 				      .state = state,
 				      .hooks = &hooks };

@@ -57,4 +57,8 @@ int64_t schedule_host_next(const struct schedule_host *h);
 void schedule_host_began(struct schedule_host *h, const struct session *s);
 void schedule_host_ended(struct schedule_host *h, const struct session *s);
 
+/* Returns the folder of state files: from the configuration, else from systemd,
+ * else in the schedule's folder; NULL: there is none.  Free it with free(). */
+char *schedule_host_state(const struct recorder *r);
+
 #endif

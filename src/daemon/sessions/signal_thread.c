@@ -20,13 +20,16 @@
 #include "daemon/sessions/signal_thread.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -48,6 +51,7 @@ enum {
 	SECONDS_MOST = 60,
 	GONE = 3, /* looks without a finding until it is called gone */
 	LINES_MOST = 4 << 20, /* bytes of lines that wait */
+	KEPT_MOST = 4 << 20,  /* bytes of signal.json */
 	DIGITS = 6,	      /* of numbers in lines */
 	TURN = 64, /* frames of a watch before it is the next one's turn */
 };
@@ -116,6 +120,7 @@ struct signal_last {
 struct signal_thread {
 	struct signal_hooks hooks;
 	struct signal_last *last;
+	char *state, *kept; /* folder and file of `last`, or NULL */
 	struct worker *worker;
 	pthread_mutex_t lock; /* over the list */
 	struct signal_watch *watches;
@@ -386,6 +391,101 @@ drift_find(const struct signal_watch *w, const json_t *lines)
 	}
 }
 
+/* Returns the lines with no more than drift needs, as a new reference. */
+static json_t *
+lines_short(const json_t *lines)
+{
+	static const char *const keys[] = {
+		"sub",	       "thread",   "channel",	     "bits", "complex",
+		"sample_rate", "delay_ns", "delay_error_ns", "rms",
+	};
+	json_t *list = json_array(), *line;
+	size_t i;
+
+	json_array_foreach(lines, i, line) {
+		json_t *brief = json_object();
+
+		for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+			json_t *value = json_object_get(line, keys[k]);
+
+			if (value)
+				json_object_set(brief, keys[k], value);
+		}
+		json_array_append_new(list, brief);
+	}
+	return list;
+}
+
+/* Writes signal.json, a line for each stream, the latest first: for a daemon that
+ * starts later.  A file that cannot be written is as none. */
+static void
+last_write(const struct signal_thread *t)
+{
+	char *path;
+	size_t bytes = 0;
+	FILE *f;
+
+	if (!t->kept || asprintf(&path, "%s.new", t->kept) < 0)
+		return;
+	mkdir(t->state, 0755);
+	unlink(path);
+	f = fopen(path, "wxe");
+	for (const struct signal_last *l = t->last; f && l; l = l->next) {
+		json_t *entry = json_pack("{s:s, s:o}", "stream", l->stream,
+					  "lines", lines_short(l->lines));
+		char *text = entry ? json_dumps(entry, JSON_COMPACT) : NULL;
+
+		bytes += text ? strlen(text) + 1 : 0;
+		if (text && bytes <= KEPT_MOST)
+			fprintf(f, "%s\n", text);
+		free(text);
+		json_decref(entry);
+	}
+	if (f) {
+		bool good = !fflush(f) && !fdatasync(fileno(f));
+
+		if (!fclose(f) && good)
+			rename(path, t->kept);
+	}
+	free(path);
+}
+
+/* Reads signal.json, as far as it is one. */
+static void
+last_read(struct signal_thread *t)
+{
+	int fd = open(t->kept, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	struct signal_last **end = &t->last;
+	struct stat st;
+	json_t *entry;
+
+	if (!f || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    st.st_size > KEPT_MOST)
+		goto close;
+	while ((entry = json_loadf(f, JSON_DISABLE_EOF_CHECK, NULL))) {
+		json_t *name = json_object_get(entry, "stream");
+		json_t *lines = json_object_get(entry, "lines");
+		struct signal_last *l = calloc(1, sizeof *l);
+
+		if (l && json_is_string(name) && json_is_array(lines))
+			l->stream = strdup(json_string_value(name));
+		if (l && l->stream) {
+			l->lines = json_incref(lines);
+			*end = l;
+			end = &l->next;
+		} else {
+			free(l);
+		}
+		json_decref(entry);
+	}
+close:
+	if (f)
+		fclose(f);
+	else if (fd >= 0)
+		close(fd);
+}
+
 /* Keeps the channels that are good for the next recording of the stream. */
 static void
 last_keep(struct signal_watch *w)
@@ -421,6 +521,7 @@ last_keep(struct signal_watch *w)
 	}
 	json_decref(l->lines);
 	l->lines = lines;
+	last_write(w->thread);
 }
 
 static void
@@ -717,7 +818,7 @@ round_do(void *arg)
 
 int
 signal_thread_start(struct signal_thread **out,
-		    const struct signal_hooks *hooks)
+		    const struct signal_hooks *hooks, const char *state)
 {
 	struct signal_thread *t = calloc(1, sizeof *t);
 	struct worker_args worker = { .name = "spate-signal",
@@ -731,9 +832,17 @@ signal_thread_start(struct signal_thread **out,
 	if (!t)
 		return -ENOMEM;
 	t->hooks = *hooks;
+	t->state = state ? strdup(state) : NULL;
+	if (t->state && asprintf(&t->kept, "%s/signal.json", state) < 0)
+		t->kept = NULL;
+	if (t->kept)
+		last_read(t);
 	pthread_mutex_init(&t->lock, NULL);
 	err = worker_start(&t->worker, &worker);
 	if (err) {
+		last_free(t);
+		free(t->kept);
+		free(t->state);
 		pthread_mutex_destroy(&t->lock);
 		free(t);
 		return err;
@@ -834,6 +943,8 @@ signal_thread_stop(struct signal_thread *t)
 	}
 	signal_thread_step(t);
 	last_free(t);
+	free(t->kept);
+	free(t->state);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
 }

@@ -36,9 +36,10 @@ struct signal_hooks {
 	void *arg;
 };
 
-/* Starts the thread.  Returns 0 or -errno. */
+/* Starts the thread.  In folder `state`, unless it is NULL, signal.json keeps what
+ * the channels of each stream were like.  Returns 0 or -errno. */
 int signal_thread_start(struct signal_thread **t,
-			const struct signal_hooks *hooks);
+			const struct signal_hooks *hooks, const char *state);
 /* Gives lines to the hook, and frees watches that have ended. */
 void signal_thread_step(struct signal_thread *t);
 /* Notes that lines of a recording could not be written: it gets no more, and the
