@@ -398,10 +398,12 @@ remove_chunk(struct recovery *r, const struct orphan *o, int fd)
 			    o->number, r->disks->disk[o->disk].path);
 	} else if (file_has_data(fd, 0)) {
 		err = recover_rename(r, o->disk, o->number, file);
-		recover_say(r,
-			    "chunk %" PRIu64 " on %s has no whole packet, and "
-			    "is renamed to %s",
-			    o->number, r->disks->disk[o->disk].path, file);
+		if (!err)
+			recover_say(r,
+				    "chunk %" PRIu64 " on %s has no whole "
+				    "packet, and is renamed to %s",
+				    o->number, r->disks->disk[o->disk].path,
+				    file);
 	} else {
 		layout_chunk(file, r->rec->name, o->number);
 		if (!r->dry && unlinkat(r->rec->part[o->disk].dir, file, 0) < 0)

@@ -407,9 +407,16 @@ recover_rename(struct recovery *r, unsigned disk, uint64_t number, char *aside)
 
 	layout_chunk(file, r->rec->name, number);
 	do {
+		if (tries == LAYOUT_ASIDES) {
+			recover_say(r,
+				    "%s on %s stays: all %d names under which "
+				    "it would be set aside are taken",
+				    file, r->disks->disk[disk].path,
+				    LAYOUT_ASIDES);
+			return -EEXIST;
+		}
 		layout_aside(aside, r->rec->name, number, tries++);
-	} while (!faccessat(dir, aside, F_OK, AT_SYMLINK_NOFOLLOW) &&
-		 tries < LAYOUT_ASIDES);
+	} while (!faccessat(dir, aside, F_OK, AT_SYMLINK_NOFOLLOW));
 	if (!r->dry && (renameat(dir, file, dir, aside) < 0 || fsync(dir) < 0))
 		return -errno;
 	return 0;

@@ -7,6 +7,7 @@
 
 #include "lib/made_recover.h"
 #include "lib/suite.h"
+#include "store/disk/layout.h"
 
 static struct made m;
 static struct recover_report report;
@@ -63,4 +64,30 @@ START_TEST(written_elsewhere)
 }
 END_TEST
 
-SUITE_THREADS("recover_find", NULL, empty_and_lost, written_elsewhere)
+/* What was set aside is never replaced: the chunk stays. */
+START_TEST(names_used_up)
+{
+	unsigned sentences = 0;
+	struct recover_args args = { .say = hear, .arg = &sentences };
+	char file[LAYOUT_FILE];
+	struct fault fault;
+
+	made_begin(&m);
+	made_blocks(&m, 3);
+	made_block(&m, &mb, 2, 2 * MADE_SLOTS, 9);
+	made_chunk(&m, 0, &mb);
+	made_end(&m, 0);
+	for (unsigned i = 0; i < LAYOUT_ASIDES; i++)
+		close(
+		    open(made_path(&m, 0, layout_aside(file, MADE_NAME, 2, i)),
+			 O_CREAT | O_WRONLY, 0600));
+	ck_assert_int_eq(recover(&m.disks, MADE_NAME, &args, &report, &fault),
+			 -EEXIST);
+	ck_assert_int_eq(access(made_path(&m, 0, MADE_NAME ".00000002"), F_OK),
+			 0);
+	made_finish(&m);
+}
+END_TEST
+
+SUITE_THREADS("recover_find", NULL, empty_and_lost, written_elsewhere,
+	      names_used_up)
