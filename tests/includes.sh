@@ -69,7 +69,7 @@ part src/daemon "$listed signal" \
 # a folder, foreign formats and rows of a list are read; it opens no recording.
 part src/vsi 'contract wire net base control store/disk store/foreign store/list' .
 part src/web 'contract wire net base control store/disk' .
-part src/cli "$store signal" show send watch . schedule disks gen rehearse
+part src/cli "$store signal" show send watch plot . schedule disks gen rehearse
 part fuse "$store" live tree .
 part plugins/format 'contract' .
 part plugins/write 'contract' .

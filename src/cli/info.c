@@ -5,8 +5,8 @@
  *
  * Only the disks know when packets were lost.  They are not read while a
  * recording runs, nor while the daemon knows one that hangs: so a hung disk
- * cannot keep info from answering.  With --quality they are read in any case
- * (info_quality.c).
+ * cannot keep info from answering.  With --quality and --plot they are read in
+ * any case (info_quality.c, info_plot.c).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/ease.h"
+#include "cli/info_plot.h"
 #include "cli/info_quality.h"
 #include "cli/show/cli.h"
 #include "cli/show/field.h"
@@ -23,6 +24,7 @@
 
 struct info_args {
 	bool all, quality;
+	const char *plot;
 	struct info_quality_args of_quality;
 };
 
@@ -192,6 +194,12 @@ run(const struct cli *cli, const void *values, char **operand)
 	struct fault fault;
 	int err;
 
+	if (args->plot) {
+		ease_process();
+		err = info_plot(cli, &args->of_quality, *operand, args->plot,
+				&fault);
+		return err ? cli_fail(&fault) : CLI_DONE;
+	}
 	if (args->quality) {
 		ease_process();
 		err = info_quality(cli, &args->of_quality, *operand, &fault);
@@ -215,18 +223,22 @@ static const struct args_option options[] = {
 	{ "quality", 0, ARGS_FLAG, AT(quality), NULL,
 	  "read some frames, and say whether the signal of each channel is "
 	  "good" },
+	{ "plot", 0, ARGS_TEXT, AT(plot), "FILE",
+	  "draw what came, what was lost and the signal of each channel into "
+	  "a file .svg or .png" },
 	{ "tones", 0, ARGS_COUNT, AT(of_quality.tones), "HZ",
-	  "quality: from one phase-cal tone to the next, as 1000000" },
+	  "quality, plot: from one phase-cal tone to the next, as 1000000" },
 	{ "tone-offset", 0, ARGS_COUNT, AT(of_quality.tone_offset), "HZ",
-	  "quality: of the first tone (default 0)" },
+	  "quality, plot: of the first tone (default 0)" },
 	{ "sample-rate", 0, ARGS_COUNT, AT(of_quality.sample_rate), "HZ",
-	  "quality: samples per second (default by the frames per second)" },
+	  "quality, plot: samples per second (default by the frames per "
+	  "second)" },
 	{ "channels", 0, ARGS_COUNT, AT(of_quality.channels), "N",
-	  "quality: of a format whose headers do not say, as Mark5B" },
+	  "quality, plot: of a format whose headers do not say, as Mark5B" },
 	{ "bits", 0, ARGS_COUNT, AT(of_quality.bits), "N",
-	  "quality: of a sample of such a format (default 2)" },
+	  "quality, plot: of a sample of such a format (default 2)" },
 	{ "read", 0, ARGS_BYTES, AT(of_quality.read), "SIZE",
-	  "quality: how much to read at most (default 32M)" },
+	  "quality, plot: how much to read at most (default 32M)" },
 	{ .name = NULL },
 };
 

@@ -192,46 +192,82 @@ count_of(uint64_t n)
 	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
+/* What the frames of a substream say. */
+struct sub_said {
+	struct quality_counts counts;
+	struct frames_counts read;
+	unsigned findings;
+};
+
+/* Reads frames of a substream, and appends an object for each of its
+ * channels to `lines`. */
+static int
+sub_look(const struct info_quality_args *of, struct recording *rec,
+	 unsigned sub, json_t *lines, struct sub_said *said,
+	 struct fault *fault)
+{
+	const struct recording_facts *facts = recording_facts(rec);
+	struct judged j = { .sub = sub, .why = "" };
+	struct frames_reader reader = { .sub = sub,
+					.most = of->read / facts->subs,
+					.frame = frame_take,
+					.arg = &j };
+	struct quality_args args = {
+		.bits = count_of(of->bits),
+		.channels = count_of(of->channels),
+		.sample_rate = of->sample_rate,
+		.tones = of->tones,
+		.tone_offset = of->tone_offset,
+	};
+	int err = frames_of(rec, &reader, fault);
+
+	*said = (struct sub_said){ 0 };
+	if (err)
+		return err;
+	args.format = reader.format;
+	args.shape = reader.shape;
+	err = quality_open(&j.quality, &args, j.why, sizeof j.why);
+	if (!err)
+		err = frames_read(rec, &reader, &said->read);
+	if (!err)
+		err = quality_json(j.quality, facts->name, lines,
+				   &said->findings);
+	if (err)
+		refuse(facts->name, err, j.why, fault);
+	else
+		said->counts = quality_counts(j.quality);
+	quality_close(j.quality);
+	return err;
+}
+
+int
+info_quality_lines(const struct info_quality_args *args, struct recording *rec,
+		   json_t *lines, struct fault *fault)
+{
+	struct sub_said said;
+	int err = 0;
+
+	for (unsigned i = 0; i < recording_facts(rec)->subs && !err; i++)
+		err = sub_look(args, rec, i, lines, &said, fault);
+	return err;
+}
+
 static int
 sub_judge(struct quality_run *r, struct recording *rec, unsigned sub,
 	  struct fault *fault)
 {
 	const struct recording_facts *facts = recording_facts(rec);
-	struct judged j = { .sub = sub, .why = "" };
-	struct frames_reader reader = { .sub = sub,
-					.most = r->args->read / facts->subs,
-					.frame = frame_take,
-					.arg = &j };
-	struct quality_args args = {
-		.bits = count_of(r->args->bits),
-		.channels = count_of(r->args->channels),
-		.sample_rate = r->args->sample_rate,
-		.tones = r->args->tones,
-		.tone_offset = r->args->tone_offset,
-	};
-	struct frames_counts read;
-	struct quality_counts counts;
 	json_t *lines = json_array();
-	int err = frames_of(rec, &reader, fault);
+	struct sub_said said;
+	int err = sub_look(r->args, rec, sub, lines, &said, fault);
 
 	if (err)
 		goto end;
-	args.format = reader.format;
-	args.shape = reader.shape;
-	err = quality_open(&j.quality, &args, j.why, sizeof j.why);
-	if (!err)
-		err = frames_read(rec, &reader, &read);
-	if (!err)
-		err = quality_json(j.quality, facts->name, lines, &r->findings);
-	if (err) {
-		refuse(facts->name, err, j.why, fault);
-		goto end;
-	}
-	counts = quality_counts(j.quality);
+	r->findings += said.findings;
 	if (!r->cli->json)
-		head_show(facts, sub, &counts, &read);
+		head_show(facts, sub, &said.counts, &said.read);
 	lines_show(r, lines);
-	if (!counts.frames) {
+	if (!said.counts.frames) {
 		err = fault_set(fault, -ENODATA, "bad",
 				"no frame of %s can be judged", facts->name);
 		fault_why(
@@ -239,7 +275,6 @@ sub_judge(struct quality_run *r, struct recording *rec, unsigned sub,
 		    "none that was looked at is whole, valid and readable");
 	}
 end:
-	quality_close(j.quality);
 	json_decref(lines);
 	return err;
 }

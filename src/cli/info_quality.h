@@ -2,6 +2,8 @@
 #ifndef SPATE_CLI_INFO_QUALITY_H
 #define SPATE_CLI_INFO_QUALITY_H
 
+#include <jansson.h>
+
 #include "cli/show/cli.h"
 
 /* Options of `spate info --quality`. */
@@ -18,5 +20,14 @@ struct info_quality_args {
  */
 int info_quality(const struct cli *cli, const struct info_quality_args *args,
 		 const char *name, struct fault *fault);
+
+/*
+ * Appends an object of QUALITY_KEYS to `lines` for each channel of a recording,
+ * and prints nothing.  0, or -errno with a fault.
+ */
+struct recording;
+int info_quality_lines(const struct info_quality_args *args,
+		       struct recording *rec, json_t *lines,
+		       struct fault *fault);
 
 #endif

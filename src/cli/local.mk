@@ -5,7 +5,7 @@ libcli_a_SOURCES = \
 	%D%/check_signal.c %D%/check_signal.h \
 	%D%/export.c %D%/export.h \
 	%D%/export_cube.c \
-	%D%/info.c \
+	%D%/info.c %D%/info_plot.c %D%/info_plot.h \
 	%D%/info_quality.c %D%/info_quality.h \
 	%D%/ls.c \
 	%D%/mount.c \
@@ -52,6 +52,14 @@ libcli_a_SOURCES = \
 	%D%/watch/page.c %D%/watch/page.h \
 	%D%/watch/screen.h \
 	%D%/watch/watch.c %D%/watch/watch.h
+# Plots need cairo; without it `info --plot` says so.
+libcli_a_SOURCES += %D%/plot/canvas.h %D%/plot/plot.h
+if HAVE_CAIRO
+libcli_a_SOURCES += %D%/plot/canvas.c %D%/plot/plot.c
+libcli_a_CPPFLAGS = $(AM_CPPFLAGS) $(CAIRO_CFLAGS)
+else
+libcli_a_SOURCES += %D%/plot/plot_none.c
+endif
 # The whole terminal needs ncurses; without it `status --watch` says so.
 if HAVE_NCURSES
 libcli_a_SOURCES += %D%/watch/screen.c
@@ -64,7 +72,7 @@ libcli_a_SOURCES += %D%/schedule/import_xml.c
 else
 libcli_a_SOURCES += %D%/schedule/import_noxml.c
 endif
-CLI_LIBS = libcli.a $(SIGNAL_LIBS) $(STORE_LIBS) $(EXPAT_LIBS) $(NCURSES_LIBS)
+CLI_LIBS = libcli.a $(SIGNAL_LIBS) $(STORE_LIBS) $(EXPAT_LIBS) $(NCURSES_LIBS) $(CAIRO_LIBS)
 
 bin_PROGRAMS += spate
 spate_SOURCES = %D%/main.c

@@ -127,19 +127,36 @@ column_of(const struct loss_map *map, int64_t ns)
 	return part < 1 ? (unsigned)(part * LOSS_COLUMNS) : LOSS_COLUMNS - 1;
 }
 
-/* Distributes n evenly over the columns from one time to another; `at` is the
- * offset of the counter within a column. */
+/* The part of a stretch of time that is over when column `i` ends. */
+static double
+part_over(const struct loss_map *map, unsigned i, int64_t from, int64_t to)
+{
+	int64_t end =
+	    between(map->from_ns, map->to_ns, (double)(i + 1) / LOSS_COLUMNS);
+	double part = to > from ? from_to(from, end) / from_to(from, to) : 1;
+
+	return part < 0 ? 0 : part > 1 ? 1 : part;
+}
+
+/* Distributes n over the columns from one time to another, to each as much as it
+ * has of that time; `at` is the offset of the counter within a column. */
 static void
 spread(struct loss_map *map, size_t at, uint64_t n, int64_t from, int64_t to)
 {
 	unsigned a = column_of(map, from), z = column_of(map, to);
-	uint64_t columns = z < a ? 1 : z - a + 1, done = 0, part;
+	uint64_t done = 0;
 
-	for (unsigned i = 0; i < columns; i++) {
-		part = (uint64_t)((__uint128_t)n * (i + 1) / columns) - done;
-		*(uint64_t *)((char *)&map->column[a + i] + at) += part;
+	for (unsigned i = a; i < z; i++) {
+		uint64_t sum =
+		    (uint64_t)((double)n * part_over(map, i, from, to));
+		uint64_t part = sum > done ? sum - done : 0;
+
+		*(uint64_t *)((char *)&map->column[i] + at) += part;
 		done += part;
 	}
+	if (z < a)
+		z = a;
+	*(uint64_t *)((char *)&map->column[z] + at) += n - done;
 }
 
 #define SPREAD(map, count, n, from, to)                                        \
