@@ -61,7 +61,43 @@ streams_text()
 	done
 }
 
-disks_make 2
+# figures: a pattern for each line of the screen that has figures of --json
+figures()
+{
+	spate status --json | jq -r '
+		def tenth: . * 10 | round |
+			"\(. / 10 | floor)[.]\(. % 10)";
+		def size:
+			if . < 1024 then "\(.) B"
+			else [., 0] | until(.[0] < 1023.95; [.[0] / 1024, .[1] + 1]) |
+				"\(.[0] | tenth) \(["", "K", "M", "G", "T", "P"][.[1]])iB"
+			end;
+		"^spated \(.version), up [^,]+, [0-9:]+ UTC$",
+		"^memory .* of \(.memory.bytes | size) +disks: \(.disks | length), ",
+		(.disks[] | "^[^ ]*\(.path[-12:]) +\(.state) +" +
+			"\(.free | size) free +\(.rate | size)/s"),
+		(.recordings[] | "^\(.name) +\(.state) +\\[[#.]{10}\\] +" +
+			"\(.bytes | size) ")'
+}
+
+# For wait_for: they change between the screen and the answer.
+agrees()
+{
+	local pattern patterns
+
+	patterns=$(figures)
+	screen >"$work/screen"
+	[ -n "$patterns" ] || return 1
+	while read -r pattern; do
+		grep -qE -- "$pattern" "$work/screen" || return 1
+	done <<<"$patterns"
+}
+
+mkdir -p "$work/of/a/recorder/with/long/paths"
+for n in 0 1; do
+	disks+=("$work/of/a/recorder/with/long/paths/disk0$n")
+	mkdir "${disks[-1]}"
+done
 port_find 433
 conf_write "$(stream_text 'format = "raw"; payload = 1024; prefix = 8;
 	sequence = "le64@0";')"
@@ -85,21 +121,28 @@ await 'lossy: no packet comes'
 lost=$(info lossy .packets_lost)
 [ "$lost" -gt 0 ] || fail "no losses"
 await "^s +.* $lost +\["
+# Paths that are too long keep the part in which they differ.
 for disk in "${disks[@]}"; do
-	grep -q "$(tail -c 12 <<<"$disk")\|^${disk:0:19}~" "$work/screen" ||
+	shows "^(~|/)[^ ]*${disk: -12} +(idle|writing)" ||
 		fail "$disk is not shown"
 done
+wait_for 30 agrees
 
 # ---- sizes --------------------------------------------------------------
 
 mux resize-window -t watch -x 200 -y 60
 await "overruns"
 await "^s +.* $lost +$(info lossy .overruns) +\["
+for disk in "${disks[@]}"; do
+	await "^(~|/)[^ ]*${disk: -32} +(idle|writing)"
+done
+wait_for 30 agrees
 mux resize-window -t watch -x 40 -y 8
 wait_for 30 eval '! shows overruns'
 await '^s +! arrive'
 mux resize-window -t watch -x 80 -y 24
 await '^s .*\]'
+wait_for 30 agrees
 
 # ---- spated ends, and comes back ----------------------------------------
 

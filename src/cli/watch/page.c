@@ -555,6 +555,119 @@ put_cell(struct row_text *l, unsigned width, bool right, const char *text)
 	put_blanks(l, 1);
 }
 
+/*
+ * How names that are longer than their cell are shortened: "~" for the first
+ * `skip` bytes, if any, then `head` bytes, "~", and as much of the end as has
+ * room.
+ */
+struct name_cut {
+	unsigned width, head;
+	size_t skip;
+};
+
+static size_t
+cut_room(const struct name_cut *c)
+{
+	return c->width - (c->skip > 0);
+}
+
+/* Adds a cell with a name. */
+static void
+put_name(struct row_text *l, const struct name_cut *c, const char *name)
+{
+	size_t length = strlen(name), room = cut_room(c);
+
+	if (length <= c->width) {
+		put_cell(l, c->width, false, name);
+		return;
+	}
+	name += c->skip;
+	length -= c->skip;
+	if (c->skip)
+		put_character(l, "~");
+	if (length <= room) {
+		put_cell(l, (unsigned)room, false, name);
+		return;
+	}
+	put_format(l, "%.*s~", (int)c->head, name);
+	put_text(l, name + length - (room - 1 - c->head));
+	put_blanks(l, 1);
+}
+
+/* Tells whether two names that differ would look the same. */
+static bool
+cut_alike(const struct name_cut *c, const char *a, const char *b)
+{
+	size_t a_length = strlen(a), b_length = strlen(b), room = cut_room(c);
+	size_t tail = room - 1 - c->head;
+
+	if (a_length <= c->width || b_length <= c->width ||
+	    a_length - c->skip <= room || b_length - c->skip <= room)
+		return false;
+	return !strncmp(a + c->skip, b + c->skip, c->head) &&
+	       !strcmp(a + a_length - tail, b + b_length - tail) &&
+	       strcmp(a, b) != 0;
+}
+
+static bool
+cut_is_clear(const struct name_cut *c, const char *const names[], size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = i + 1; k < n; k++) {
+			if (cut_alike(c, names[i], names[k]))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Returns how many bytes all names that are too long begin with. */
+static size_t
+common_start(unsigned width, const char *const names[], size_t n)
+{
+	const char *first = NULL;
+	size_t same = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t k = 0;
+
+		if (strlen(names[i]) <= width)
+			continue;
+		if (!first) {
+			first = names[i];
+			same = strlen(first);
+			continue;
+		}
+		while (k < same && names[i][k] == first[k])
+			k++;
+		same = k;
+	}
+	return same;
+}
+
+/*
+ * Chooses how names are cut so that no two look the same: disks differ in the
+ * end of their path, in its middle or its beginning.  The end alone is tried
+ * first; it also stays where no cut can tell all of them apart.
+ */
+static struct name_cut
+cut_choose(unsigned width, const char *const names[], size_t n)
+{
+	size_t skips[2] = { 0, common_start(width, names, n) };
+
+	for (int s = 0; s < 2; s++) {
+		for (unsigned quarter = 0; quarter <= 4; quarter++) {
+			struct name_cut c = { .width = width,
+					      .skip = skips[s] };
+
+			c.head = (unsigned)(cut_room(&c) - 1) * quarter / 4;
+			if (cut_is_clear(&c, names, n))
+				return c;
+		}
+	}
+	return (struct name_cut){ .width = width };
+}
+
 static void
 put_bar(struct row_text *l, double part, double whole)
 {
@@ -743,15 +856,48 @@ stream_line(const struct page *p, const struct form *f, size_t at,
 				  f->of_info[i] ? w->info : w->stream));
 }
 
+/* The columns of a name in a section below the streams. */
+static unsigned
+name_width(unsigned columns)
+{
+	return columns <= 80 ? 20 : columns < 100 ? columns - 60 : 40;
+}
+
+/* Chooses the cut of the names that these lists have as `key`. */
+static struct name_cut
+lists_cut(const struct page *p, const char *const lists[], const char *key,
+	  unsigned columns)
+{
+	unsigned width = name_width(columns);
+	const char **names;
+	size_t n = 0, room = 0, i;
+	const json_t *one;
+	struct name_cut c;
+
+	for (const char *const *list = lists; *list; list++)
+		room += json_array_size(json_object_get(p->status, *list));
+	names = calloc(room ? room : 1, sizeof *names);
+	if (!names)
+		return (struct name_cut){ .width = width };
+	for (const char *const *list = lists; *list; list++) {
+		json_array_foreach(json_object_get(p->status, *list), i, one)
+			names[n++] = field_text(one, key);
+	}
+	c = cut_choose(width, names, n);
+	free(names);
+	return c;
+}
+
 /* Adds a session: how far it is, if that is known, and how long it lasts. */
 static void
-session_put(struct row_text *l, const json_t *s, double done, double all)
+session_put(struct row_text *l, const struct name_cut *cut, const json_t *s,
+	    double done, double all)
 {
 	char text[UNITS_TEXT];
 	double left = field_real(s, "left_s");
 	bool ends = field_known(s, "left_s");
 
-	put_cell(l, l->most < 120 ? 20 : 40, false, field_text(s, "name"));
+	put_name(l, cut, field_text(s, "name"));
 	put_cell(l, STATE, false, field_text(s, "state"));
 	put_bar(l, done, all);
 	put_cell(l, 9, true, units_show_bytes(text, field_number(s, "bytes")));
@@ -772,7 +918,8 @@ sessions_count(const struct page *p)
 }
 
 static void
-session_line(const struct page *p, size_t at, struct row_text *l)
+session_line(const struct page *p, const struct name_cut *cut, size_t at,
+	     struct row_text *l)
 {
 	const json_t *recordings = json_object_get(p->status, "recordings");
 	const json_t *sends = json_object_get(p->status, "sends");
@@ -785,7 +932,7 @@ session_line(const struct page *p, size_t at, struct row_text *l)
 		total = field_known(s, "left_s")
 			    ? elapsed + field_real(s, "left_s")
 			    : 0;
-		session_put(l, s, elapsed, total);
+		session_put(l, cut, s, elapsed, total);
 		put_text(l, field_text(s, "why"));
 		return;
 	}
@@ -794,7 +941,7 @@ session_line(const struct page *p, size_t at, struct row_text *l)
 		? json_array_get(sends, at)
 		: json_array_get(json_object_get(p->status, "inbox"),
 				 at - json_array_size(sends));
-	session_put(l, s, field_real(s, "bytes"), field_real(s, "total"));
+	session_put(l, cut, s, field_real(s, "bytes"), field_real(s, "total"));
 	if (*field_text(s, "to"))
 		put_format(l, "to %s ", field_text(s, "to"));
 	else
@@ -819,12 +966,13 @@ disk_at(const struct page *p, size_t at)
 }
 
 static void
-disk_line(const struct page *p, size_t at, struct row_text *l)
+disk_line(const struct page *p, const struct name_cut *cut, size_t at,
+	  struct row_text *l)
 {
 	const json_t *disk = disk_at(p, at);
 	char text[UNITS_TEXT + 2];
 
-	put_cell(l, l->most < 120 ? 20 : 40, false, field_text(disk, "path"));
+	put_name(l, cut, field_text(disk, "path"));
 	put_cell(l, STATE, false, field_text(disk, "state"));
 	put_cell(l, 9, true,
 		 units_show_bytes(text, field_number(disk, "free")));
@@ -929,6 +1077,7 @@ rows_deal(unsigned rows, const size_t wanted[SECTIONS], size_t got[SECTIONS])
 struct drawing {
 	const struct page *page;
 	struct form form;
+	struct name_cut sessions, disks;
 	unsigned rows, columns, row;
 	void (*put)(void *arg, unsigned row, const char *line, bool strong);
 	void *arg;
@@ -979,9 +1128,9 @@ section_draw(struct drawing *d, enum section s, size_t wanted, size_t got)
 		else if (s == STREAMS)
 			stream_line(p, &d->form, i, &l);
 		else if (s == SESSIONS)
-			session_line(p, i, &l);
+			session_line(p, &d->sessions, i, &l);
 		else if (s == DISKS)
-			disk_line(p, i, &l);
+			disk_line(p, &d->disks, i, &l);
 		else
 			warning_line(p, i, &l);
 		line_end(d, &l,
@@ -1007,10 +1156,15 @@ page_draw(struct page *p, unsigned rows, unsigned columns,
 		[DISKS] = json_array_size(json_object_get(p->status, "disks")),
 		[LAST_WARNINGS] = p->warnings,
 	};
+	static const char *const sessions[] = { "recordings", "sends", "inbox",
+						NULL };
+	static const char *const disks[] = { "disks", NULL };
 	size_t got[SECTIONS];
 	struct row_text l = line_begin(&d);
 
 	d.form = form_make(p, d.columns);
+	d.sessions = lists_cut(p, sessions, "name", d.columns);
+	d.disks = lists_cut(p, disks, "path", d.columns);
 	head_line(p, &l);
 	line_end(&d, &l, p->away_since != 0);
 	l = line_begin(&d);

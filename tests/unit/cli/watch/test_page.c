@@ -118,6 +118,58 @@ START_TEST(foreign_bytes)
 }
 END_TEST
 
+/* Takes a second with disks of these paths, and draws them. */
+static void
+draw_disks(const char *const paths[], unsigned columns)
+{
+	json_t *disks = json_array(), *streams = json_array(), *status;
+	struct page *p;
+
+	for (; *paths; paths++)
+		json_array_append_new(
+		    disks,
+		    json_pack("{s:s, s:s}", "path", *paths, "state", "idle"));
+	status = json_pack("{s:i, s:o}", "pid", 1, "disks", disks);
+	ck_assert_int_eq(page_open(&p, false), 0);
+	page_take(p, status, streams, 1000000000);
+	draw(p, 24, columns);
+	json_decref(status);
+	json_decref(streams);
+	page_close(p);
+}
+
+/* Paths that are too long keep the part in which they differ. */
+START_TEST(long_paths)
+{
+	static const char *const end[] = { "/srv/spate/station/wettzell/disk00",
+					   "/srv/spate/station/wettzell/disk01",
+					   "/mnt/d", NULL };
+	static const char *const start[] = { "/a/spate/station/wettzell/disk00",
+					     "/b/spate/station/wettzell/disk00",
+					     NULL };
+	static const char *const middle[] = {
+		"/srv/spate/station/wettzell/disk00/data/of/the/recorder",
+		"/srv/spate/station/wettzell/disk01/data/of/the/recorder", NULL
+	};
+
+	draw_disks(end, 80);
+	ck_assert(is_shown("~ion/wettzell/disk00 idle"));
+	ck_assert(is_shown("~ion/wettzell/disk01 idle"));
+	ck_assert(is_shown("/mnt/d               idle"));
+	draw_disks(start, 80);
+	ck_assert(is_shown("/a/s~wettzell/disk00 idle"));
+	ck_assert(is_shown("/b/s~wettzell/disk00 idle"));
+	draw_disks(middle, 80);
+	ck_assert(is_shown("~0/da~"));
+	ck_assert(is_shown("~1/da~"));
+	for (unsigned columns = 1; columns < 200; columns++)
+		draw_disks(middle, columns);
+	ck_assert(is_shown("idle"));
+	draw_disks(end, 94);
+	ck_assert(is_shown("/srv/spate/station/wettzell/disk00 idle"));
+}
+END_TEST
+
 START_TEST(away)
 {
 	struct page *p;
@@ -134,4 +186,4 @@ START_TEST(away)
 }
 END_TEST
 
-SUITE("page", many_streams, losses, foreign_bytes, away)
+SUITE("page", many_streams, losses, foreign_bytes, long_paths, away)
