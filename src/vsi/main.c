@@ -25,7 +25,7 @@
 #include "vsi/vsi_server.h"
 
 static const char help[] =
-    "usage: spate-vsi [-c CONF] [-n] [-v]\n"
+    "usage: spate-vsi [-c CONF] [-n] [-v] [--log-json]\n"
     "\n"
     "Takes VSI-S commands, as a Field System sends them to jive5ab, and gives\n"
     "orders to spated.  The group `vsi` of spated's configuration says where\n"
@@ -34,6 +34,7 @@ static const char help[] =
     "  -c, --conf CONF   the configuration (" SPATE_CONF ")\n"
     "  -n, --check       check the group, and exit\n"
     "  -v, --verbose     log more\n"
+    "      --log-json    log an object of JSON on each line\n"
     "      --help        this page\n"
     "      --version     the version\n"
     "\n"
@@ -45,7 +46,7 @@ enum { SPATED_WAIT = 5000 }; /* ms for each answer */
  * texts point into it. */
 struct settings {
 	const char *path;
-	bool check, verbose;
+	bool check, verbose, log_json;
 	struct conf *conf;
 	const char *socket;
 	struct vsi_conf vsi;
@@ -200,6 +201,7 @@ options_read(struct settings *o, int argc, char **argv)
 		{ "conf", required_argument, NULL, 'c' },
 		{ "check", no_argument, NULL, 'n' },
 		{ "verbose", no_argument, NULL, 'v' },
+		{ "log-json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ NULL, 0, NULL, 0 },
@@ -211,6 +213,7 @@ options_read(struct settings *o, int argc, char **argv)
 		case 'c': o->path = optarg; break;
 		case 'n': o->check = true; break;
 		case 'v': o->verbose = true; break;
+		case 'j': o->log_json = true; break;
 		case 'h': fputs(help, stdout); return 0;
 		case 'V': puts(PACKAGE_STRING); return 0;
 		default: fprintf(stderr, "see 'spate-vsi --help'\n"); return 2;
@@ -235,6 +238,8 @@ main(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	log_level_set(s.verbose ? LEVEL_DEBUG : LEVEL_INFO);
+	if (s.log_json)
+		log_json_set();
 	err = settings_read(&s, &fault);
 	/* The unit starts with that of spated, also where nobody wants VSI-S. */
 	if (!err && !s.vsi.listen.n)

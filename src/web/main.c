@@ -23,7 +23,7 @@
 #include "web/web_server.h"
 
 static const char help[] =
-    "usage: spate-web [-c CONF] [-n] [-v]\n"
+    "usage: spate-web [-c CONF] [-n] [-v] [--log-json]\n"
     "\n"
     "Shows what spated does, to browsers and Prometheus, over HTTP.\n"
     "The group `web` of spated's configuration says where, and to whom.\n"
@@ -31,6 +31,7 @@ static const char help[] =
     "  -c, --conf CONF   the configuration (" SPATE_CONF ")\n"
     "  -n, --check       check the group, and exit\n"
     "  -v, --verbose     log more\n"
+    "      --log-json    log an object of JSON on each line\n"
     "      --help        this page\n"
     "      --version     the version\n"
     "\n"
@@ -43,7 +44,7 @@ enum { SPATED_WAIT = 1000 };
  * texts point into it. */
 struct web_settings {
 	const char *path;
-	bool check, verbose;
+	bool check, verbose, log_json;
 	struct conf *conf;
 	const char *socket;
 	struct web_conf web;
@@ -152,6 +153,7 @@ options_read(struct web_settings *o, int argc, char **argv)
 		{ "conf", required_argument, NULL, 'c' },
 		{ "check", no_argument, NULL, 'n' },
 		{ "verbose", no_argument, NULL, 'v' },
+		{ "log-json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ NULL, 0, NULL, 0 },
@@ -163,6 +165,7 @@ options_read(struct web_settings *o, int argc, char **argv)
 		case 'c': o->path = optarg; break;
 		case 'n': o->check = true; break;
 		case 'v': o->verbose = true; break;
+		case 'j': o->log_json = true; break;
 		case 'h': fputs(help, stdout); return 0;
 		case 'V': puts(PACKAGE_STRING); return 0;
 		default: fprintf(stderr, "see 'spate-web --help'\n"); return 2;
@@ -187,6 +190,8 @@ main(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	log_level_set(s.verbose ? LEVEL_DEBUG : LEVEL_INFO);
+	if (s.log_json)
+		log_json_set();
 	err = settings_read(&s, &fault);
 	if (!err && !s.check)
 		err = run(&s, &fault);
