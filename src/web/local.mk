@@ -12,6 +12,7 @@ noinst_LIBRARIES += libweb.a
 libweb_a_SOURCES = \
 	%D%/events.c %D%/events.h \
 	%D%/figures.c %D%/figures.h \
+	%D%/history.c %D%/history.h \
 	%D%/metrics.c %D%/metrics.h \
 	%D%/page.h \
 	%D%/web_host.c %D%/web_host.h \

@@ -16,6 +16,7 @@
 #include "net/allow.h"
 #include "net/endpoint.h"
 #include "web/events.h"
+#include "web/history.h"
 #include "web/metrics.h"
 #include "web/page.h"
 #include "web/web_host.h"
@@ -27,11 +28,13 @@ struct web_server {
 	struct figures *figures;
 	struct metrics_web web;
 	struct events *events;
+	struct history history;
 	struct MHD_Response *page;
 	struct MHD_Daemon *daemon[WEB_SOCKETS];
 	unsigned n;
-	/* of the last figures; [1] is OpenMetrics; NULL: none were asked for */
+	/* [1] is OpenMetrics; NULL: none were asked for */
 	struct MHD_Response *metrics[2];
+	uint64_t metrics_of; /* figures::asked of these */
 };
 
 /* ---- answers --------------------------------------------------------- */
@@ -108,8 +111,11 @@ metrics_answer(struct web_server *s, struct MHD_Connection *c)
 	    MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Accept");
 	bool open = accept && strstr(accept, "application/openmetrics-text");
 
-	if (figures_refresh(s->figures))
+	figures_refresh(s->figures);
+	/* A page or the history may have asked spated meanwhile. */
+	if (s->metrics_of != s->figures->asked)
 		metrics_forget(s);
+	s->metrics_of = s->figures->asked;
 	if (!s->metrics[open])
 		metrics_make(s, open);
 	if (!s->metrics[open])
@@ -152,6 +158,24 @@ events_begin(struct web_server *s, struct MHD_Connection *c)
 	return MHD_YES;
 }
 
+/* The last ten minutes, for a page that has just been opened. */
+static enum MHD_Result
+history_answer(struct web_server *s, struct MHD_Connection *c)
+{
+	char *text = history_text(&s->history);
+	struct MHD_Response *r =
+	    text ? response_make(text, strlen(text), "application/json", false)
+		 : NULL;
+	enum MHD_Result result;
+
+	if (!r)
+		return MHD_NO;
+	s->web.answered++;
+	result = MHD_queue_response(c, MHD_HTTP_OK, r);
+	MHD_destroy_response(r);
+	return result;
+}
+
 /* ---- requests -------------------------------------------------------- */
 
 /* Tells whether the request's Host means the address that it came to. */
@@ -177,6 +201,7 @@ static const struct {
 } pages[] = {
 	{ "/", page_answer },
 	{ "/events", events_begin },
+	{ "/history", history_answer },
 	{ "/metrics", metrics_answer },
 };
 enum { PAGES = sizeof pages / sizeof *pages };
@@ -323,6 +348,7 @@ web_server_close(struct web_server *s)
 	for (unsigned i = 0; i < s->n; i++)
 		MHD_stop_daemon(s->daemon[i]);
 	events_close(s->events);
+	history_clear(&s->history);
 	if (s->page)
 		MHD_destroy_response(s->page);
 	metrics_forget(s);
@@ -334,12 +360,13 @@ web_server_close(struct web_server *s)
 unsigned
 web_server_poll(struct web_server *s, struct pollfd *fd, int *wait_ms)
 {
-	int tick = events_wait(s->events);
+	int tick = events_wait(s->events), moment = history_wait(&s->history);
 	MHD_UNSIGNED_LONG_LONG ms;
 
-	if (tick >= 0 && (*wait_ms < 0 || tick < *wait_ms))
+	if (tick < 0 || moment < tick)
+		tick = moment;
+	if (*wait_ms < 0 || tick < *wait_ms)
 		*wait_ms = tick;
-
 	for (unsigned i = 0; i < s->n; i++) {
 		fd[i] =
 		    (struct pollfd){ MHD_get_daemon_info(
@@ -357,6 +384,7 @@ void
 web_server_run(struct web_server *s)
 {
 	events_step(s->events);
+	history_step(&s->history, s->figures);
 	for (unsigned i = 0; i < s->n; i++)
 		MHD_run(s->daemon[i]);
 }

@@ -111,6 +111,24 @@ def phone(browser):
     return over > 0 and f"it is {over} pixels too wide for a phone"
 
 
+def before(browser):
+    """Nothing wrong if a page that is opened anew has points of the plots from
+    before that, and shows them."""
+    browser.run("location.reload()")
+    time.sleep(1)
+    return browser.run("""
+        if (document.readyState != 'complete') return 'it loads';
+        const from = performance.timeOrigin / 1000;
+        for (const [name, plot] of Object.entries(plots)) {
+            if (!['rate', 'disks', 'buffers', 'clock'].includes(name)) continue;
+            const points = [...plot.series.values()].flat();
+            if (!points.some(p => p[0] < from - 4))
+                return name + ' begins when the page was opened';
+            if (!points.every((p, i) => Number.isFinite(p[1])))
+                return name + ' has no number';
+        }""")
+
+
 def main():
     port, url, work, *command = sys.argv[1:]
     browser = Browser(port, work)
@@ -150,6 +168,8 @@ def answer(browser, url, command):
             browser.post("/window/rect", {"width": 900, "height": 1400})
         elif word == "phone":
             why = phone(browser)
+        elif word == "before":
+            why = until(lambda: before(browser))
         elif word == "findings":
             why = until(lambda: findings(browser, rest))
         elif word == "resources":

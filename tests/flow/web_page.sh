@@ -97,6 +97,9 @@ spate record signal --stream q
 sender=$!
 at_end 'kill -KILL $sender 2>/dev/null'
 page findings q 0/0 dc q 1/1 dead
+# A page that is opened now shows what was before.
+page before
+page findings q 0/0 dc q 1/1 dead
 page tall
 page shot "$top_builddir/tests/flow/web_page.png"
 kill -INT $sender
