@@ -4,7 +4,8 @@
  * lines of different threads never mix:
  *
  *   2026-11-20T10:00:00.000Z warn  r4123_wz: the text
- *   <4>r4123_wz: the text                            to the journal
+ *   <4>r4123_wz: the text                            to the journal's stream
+ *   PRIORITY, SPATE_SUBJECT, MESSAGE...              to the journal's socket
  *   r4123_wz: the text                               to syslog
  *   {"time": "...", "level": "warn", "subject": "r4123_wz", "text": "the text"}
  *
@@ -50,7 +51,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
@@ -89,6 +92,8 @@ enum {
 struct log_text {
 	enum log_level level;
 	bool to_system;
+	/* To the journal: bytes before the message, as "<4>r4123: "; else 0. */
+	unsigned journal_head;
 	unsigned length;
 	char text[LINE_ROOM + 1];
 };
@@ -129,7 +134,7 @@ to_journal(void)
 }
 
 static int
-put_head(char *line, enum log_level level, const char *subject)
+put_head(char *line, enum log_level level, const char *subject, bool journal)
 {
 	char time[UNITS_TEXT];
 	const char *colon = subject ? ": " : "";
@@ -137,7 +142,7 @@ put_head(char *line, enum log_level level, const char *subject)
 	subject = subject ? subject : "";
 	if (by_syslog)
 		return snprintf(line, LINE_MOST / 2, "%s%s", subject, colon);
-	if (to_journal())
+	if (journal)
 		return snprintf(line, LINE_MOST / 2, "<%d>%s%s",
 				levels[level].priority, subject, colon);
 	units_show_time(time, clock_now());
@@ -176,9 +181,11 @@ compose(struct log_text *t, enum log_level level, const char *subject,
 	int saved = errno;
 	int head, length;
 	va_list again;
+	bool journal;
 
 	t->level = level;
 	t->to_system = by_syslog;
+	t->journal_head = 0;
 	if (as_json && !by_syslog) {
 		va_copy(again, args);
 		t->length = compose_json(t, subject, format, again);
@@ -186,9 +193,11 @@ compose(struct log_text *t, enum log_level level, const char *subject,
 		if (t->length)
 			return;
 	}
-	head = put_head(t->text, level, subject);
+	journal = !by_syslog && to_journal();
+	head = put_head(t->text, level, subject, journal);
 	if (head >= LINE_MOST / 2)
 		head = LINE_MOST / 2 - 1;
+	t->journal_head = journal ? (unsigned)head : 0;
 	errno = saved; /* %m needs errno */
 	length =
 	    head + vsnprintf(t->text + head, LINE_MOST - head, format, args);
@@ -215,6 +224,50 @@ may_try_again(void)
 	return errno == EINTR || (errno == EAGAIN && poll(&p, 1, -1) >= 0);
 }
 
+/* Adds a field of the journal: text has no control characters. */
+static void
+add_field(char *fields, size_t room, const char *name, const char *text,
+	  size_t length)
+{
+	size_t at = strlen(fields);
+
+	snprintf(fields + at, room - at, "%s=%.*s\n", name, (int)length, text);
+}
+
+/*
+ * Gives a line to the journal as fields, so that `journalctl SPATE_SUBJECT=r4123`
+ * finds all that was said of a recording.  The message is what the stream would
+ * have.  False if the journal does not take fields: it takes the line.
+ */
+static bool
+write_fields(const struct log_text *t)
+{
+	enum { LEVEL = 3 }; /* bytes of "<4>" */
+	struct sockaddr_un to = { .sun_family = AF_UNIX,
+				  .sun_path = "/run/systemd/journal/socket" };
+	char fields[2 * LINE_MOST + 256] = "", priority[2] = { t->text[1], 0 };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	ssize_t sent;
+
+	if (fd < 0)
+		return false;
+	add_field(fields, sizeof fields, "PRIORITY", priority, 1);
+	add_field(fields, sizeof fields, "SYSLOG_IDENTIFIER",
+		  program_invocation_short_name, 64);
+	/* one that is too long has lost the colon behind it */
+	if (t->journal_head > LEVEL + 2 && t->text[t->journal_head - 2] == ':')
+		add_field(fields, sizeof fields, "SPATE_SUBJECT",
+			  t->text + LEVEL, t->journal_head - LEVEL - 2);
+	add_field(fields, sizeof fields, "MESSAGE", t->text + LEVEL,
+		  t->length - 1 - LEVEL);
+	do {
+		sent = sendto(fd, fields, strlen(fields), MSG_NOSIGNAL,
+			      (struct sockaddr *)&to, sizeof to);
+	} while (sent < 0 && errno == EINTR);
+	close(fd);
+	return sent >= 0;
+}
+
 /* Writes a line; blocks as long as the reader does.  0, or -errno. */
 static int
 write_line(const struct log_text *t)
@@ -225,6 +278,8 @@ write_line(const struct log_text *t)
 		syslog(levels[t->level].priority, "%s", t->text);
 		return 0;
 	}
+	if (t->journal_head && write_fields(t))
+		return 0;
 	while (done < t->length) {
 		ssize_t n =
 		    write(STDERR_FILENO, t->text + done, t->length - done);
@@ -408,6 +463,7 @@ enqueue(const struct log_text *t)
 
 		e->text.level = t->level;
 		e->text.to_system = t->to_system;
+		e->text.journal_head = t->journal_head;
 		e->text.length = t->length;
 		memcpy(e->text.text, t->text, t->length);
 		e->missing = 0;

@@ -6,8 +6,8 @@
 
 /*
  * The log consists of lines on stderr: time, level, subject, text.  Under
- * systemd (JOURNAL_STREAM) the level becomes the journal's priority and the
- * journal adds the time.  Any thread may log; errno is preserved; a line is one
+ * systemd (JOURNAL_STREAM) the level becomes the journal's priority, the subject
+ * its field SPATE_SUBJECT, and the journal adds the time.  Any thread may log; errno is preserved; a line is one
  * write(2).
  */
 void log_level_set(enum log_level most); /* call before threads start */

@@ -25,6 +25,7 @@ FLOW_SHORT = \
 	%D%/health.sh \
 	%D%/link_down.sh \
 	%D%/stress.sh \
+	%D%/journal.sh \
 	%D%/log_json.sh \
 	%D%/clock.sh \
 	%D%/step_clock.sh \

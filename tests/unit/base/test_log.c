@@ -79,8 +79,11 @@ START_TEST(the_journal)
 	snprintf(name, sizeof name, "%llu:%llu", (unsigned long long)st.st_dev,
 		 (unsigned long long)st.st_ino);
 	setenv("JOURNAL_STREAM", name, 1);
-	log_line(LEVEL_WARN, "r4123", "text");
-	ck_assert_str_eq(written(), "<4>r4123: text\n");
+	/* A journal that runs here would take the line from its socket. */
+	if (access("/run/systemd/journal/socket", F_OK) < 0) {
+		log_line(LEVEL_WARN, "r4123", "text");
+		ck_assert_str_eq(written(), "<4>r4123: text\n");
+	}
 	/* A journal that stderr no longer goes to is none. */
 	setenv("JOURNAL_STREAM", "1:1", 1);
 	log_line(LEVEL_WARN, "r4123", "text");
