@@ -10,6 +10,7 @@ libflow_a_SOURCES = \
 	%D%/memory/memfile.c %D%/memory/memfile.h \
 	%D%/memory/tap.c %D%/memory/tap.h \
 	%D%/place/counts.h \
+	%D%/place/data_clock.c %D%/place/data_clock.h \
 	%D%/place/learn.c %D%/place/learn.h \
 	%D%/place/placement.c %D%/place/placement.h \
 	%D%/place/prediction.c %D%/place/prediction.h \
@@ -38,7 +39,6 @@ libflow_a_SOURCES = \
 	%D%/receive/split.c %D%/receive/split.h \
 	%D%/receive/subscriber.c %D%/receive/subscriber.h \
 	%D%/output/disk_choice.c %D%/output/disk_choice.h \
-	%D%/output/data_clock.c %D%/output/data_clock.h \
 	%D%/output/durable_set.c %D%/output/durable_set.h \
 	%D%/output/output.c %D%/output/output.h \
 	%D%/output/queue.c %D%/output/queue.h \

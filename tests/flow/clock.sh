@@ -68,6 +68,57 @@ spate stop epoch --quiet
 spate record tardy --stream s --quiet
 timed --behind 102ms
 within "ms of one that is 102 ms behind" 97 "$(clock tardy)" 192
+spate stop tardy --quiet
+
+# Ahead; steps of a millisecond, of which one is told at least; and a drift of 0.3
+# ms in a second.  A busy machine reads late, so they are tried again.
+spate record early --stream s --quiet
+timed --ahead 200ms
+within "ms of one that is 200 ms ahead" -205 "$(clock early)" -110
+spate stop early --quiet
+steps()
+{
+	spate record steps --stream s --quiet
+	timed --on-time --clock-step 1ms --for 14s
+	steps=$(info steps .clock_steps)
+	spate stop steps --quiet
+	spate rm steps --quiet
+	[ "$steps" -ge 1 ] &&
+		grep -qE 'steps: the clock of the data stepped by -0\.00(0[89]|1[0-2])' "$log"
+}
+steps || steps || steps || fail "no step of 1 ms was found"
+drifts()
+{
+	spate record drifts --stream s --quiet
+	timed --on-time --clock-drift 3e-4 --for 14s
+	drift=$(info drifts '.clock_drift * 1e6 | round')
+	spate stop drifts --quiet
+	spate rm drifts --quiet
+	[ "$drift" -ge 280 ] && [ "$drift" -le 320 ] &&
+		grep -qE 'drifts: the time of the data falls behind by (29|30|31)[0-9] us' "$log"
+}
+drifts || drifts || drifts || fail "no drift of 0.3 ms in a second was found, but ${drift} us"
+spated_stop
+
+# A thread of its own time: two senders, of which one is late.
+conf_write "$(stream_text 'format = "vdif"; payload = 1032; prefix = 0;
+	sequence = "time"; threads = [ 0, 1 ]; fps = 2000; max_clock = "450ms";')"
+spated_start
+spate record apart --stream s --quiet
+timing=(--on-time '--behind 200ms')
+for thread in 0 1; do
+	# shellcheck disable=SC2086
+	"$SPATE" gen --to "udp://127.0.0.1:$port" --format vdif --prefix 0 \
+		--sequence time --payload 1032 --fps 2000 --rate 17Mbps \
+		--for 8s --threads $thread ${timing[thread]} \
+		>"$work/apart$thread" &
+	senders[thread]=$!
+done
+wait "${senders[0]}"
+wait "${senders[1]}"
+grep -qE 'apart: the time of thread [01] of station .* is 0\.(19|20|21)[0-9]* s (behind|ahead of) that of the others' "$log" ||
+	fail "no thread is apart: $(cat "$log")"
+spate stop apart --quiet
 spated_stop
 "$SPATE" info epoch --disks "${disks[0]}" --json >"$work/told"
 same "days, in the metadata" "$(jq '.clock_s / 86400 | round' "$work/told")" 184

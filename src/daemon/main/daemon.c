@@ -120,7 +120,6 @@ sessions_step(struct daemon *d, int64_t now)
 {
 	struct session *s, *next;
 
-	utc_watch_look(&d->r.host.utc);
 	for (s = d->r.sessions; s; s = next) {
 		enum session_state before = s->state;
 

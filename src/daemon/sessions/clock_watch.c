@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The time of arrival is that of the receiver's pass, not of the card: it is up
- * to 2 ms late (flow/receive/receiver.c), and later where the machine is busy.
- * The least of ten seconds is within a millisecond of the truth, so that a
- * second, or the 100 ms of a formatter's frame count, is told from a slow way.
+ * What is wrong first is said: half-years, then how far it is, then a thread that
+ * is apart, then drift.  Both clocks drift: a computer that nothing disciplines
+ * by some 1e-5, so less than that is not the formatter's for sure.
  */
 #include "daemon/sessions/clock_watch.h"
 
@@ -13,11 +12,13 @@
 
 #include "base/clock.h"
 
-#define USUAL	  (NS_SECOND * 3 / 4)
-#define DRIFT	  2e-4 /* 3 ms in 20 s are noise */
-#define DAY	  86400.0
-#define HALF_YEAR 182.62 /* days */
-#define NEAR	  3.0	 /* days: half-years are 181 to 184 */
+#define USUAL	   (NS_SECOND * 3 / 4)
+#define DRIFT	   5e-5 /* of packets with stamps; 3 ms a minute */
+#define DRIFT_READ 2e-4 /* and of others */
+#define SURE	   6	/* standard deviations */
+#define DAY	   86400.0
+#define HALF_YEAR  182.62 /* days */
+#define NEAR	   3.0	  /* days: half-years are 181 to 184 */
 
 static double
 seconds(int64_t ns)
@@ -33,12 +34,28 @@ is_epoch(double days)
 	return halves >= 1 && fabs(days - halves * HALF_YEAR) <= NEAR;
 }
 
+/* Writes the station of a thread, if it has one: two letters, or a number. */
+static const char *
+station_show(char text[32], uint32_t station)
+{
+	unsigned a = station >> 8 & 0xff, b = station & 0xff;
+
+	*text = 0;
+	if (station >> 16 == 0 && a > ' ' && a < 0x7f && b > ' ' && b < 0x7f)
+		snprintf(text, 32, " of station %c%c", (char)a, (char)b);
+	else if (station)
+		snprintf(text, 32, " of station %u", station);
+	return text;
+}
+
 static enum clock_wrong
 judge(struct clock_watch *w, int64_t most)
 {
-	double days, drift;
+	const struct data_clock_apart *apart = data_clock_apart(&w->clock);
+	double days, drift, error;
 	int64_t behind;
 	const char *side;
+	char text[32];
 
 	if (!data_clock_behind(&w->clock, &behind))
 		return CLOCK_RIGHT;
@@ -60,7 +77,18 @@ judge(struct clock_watch *w, int64_t most)
 			 fabs(seconds(behind)), side);
 		return CLOCK_FAR;
 	}
-	if (data_clock_drift(&w->clock, &drift) && fabs(drift) > DRIFT) {
+	if (apart) {
+		snprintf(w->why, sizeof w->why,
+			 "the time of thread %u%s is %.4f s %s that of the "
+			 "others",
+			 apart->thread, station_show(text, apart->station),
+			 fabs(seconds(apart->ns)),
+			 apart->ns < 0 ? "ahead of" : "behind");
+		return CLOCK_APART;
+	}
+	if (data_clock_drift(&w->clock, &drift, &error) &&
+	    fabs(drift) > (w->clock.stamped ? DRIFT : DRIFT_READ) &&
+	    fabs(drift) > SURE * error) {
 		snprintf(w->why, sizeof w->why,
 			 "the time of the data falls %s by %.0f us in a second",
 			 drift < 0 ? "ahead" : "behind", fabs(drift) * 1e6);
@@ -70,41 +98,18 @@ judge(struct clock_watch *w, int64_t most)
 }
 
 bool
-clock_watch_look(struct clock_watch *w, const struct data_clock *clock,
+clock_watch_look(struct clock_watch *w, const struct data_clock_window *window,
 		 int64_t most, bool *stepped)
 {
 	enum clock_wrong was = w->wrong;
+	uint64_t steps = w->clock.steps;
 
-	*stepped = clock->steps != w->clock.steps;
-	w->clock = *clock;
+	if (window->threads && window->number != w->seen)
+		data_clock_add(&w->clock, window);
+	w->seen = window->number;
+	*stepped = w->clock.steps != steps;
 	w->wrong = judge(w, most ? most : USUAL);
 	if (w->wrong == CLOCK_RIGHT)
 		w->why[0] = '\0';
 	return *stepped || w->wrong != was;
-}
-
-/* ---- the computer's clock ---------------------------------------------- */
-
-#define HELD NS_MS	 /* between two readings: the look was held up */
-#define STEP (5 * NS_MS) /* as of the data's clock */
-#define SOON (30 * NS_SECOND)
-
-void
-utc_watch_look(struct utc_watch *w)
-{
-	int64_t from = clock_steady(), utc = clock_now(), to = clock_steady();
-	int64_t offset = utc - (from + (to - from) / 2);
-
-	if (to - from > HELD)
-		return;
-	if (w->known && llabs(offset - w->offset) > STEP)
-		w->step_at = to;
-	w->known = true;
-	w->offset = offset;
-}
-
-bool
-utc_watch_stepped(const struct utc_watch *w, int64_t now)
-{
-	return w->step_at && now - w->step_at <= SOON;
 }

@@ -556,6 +556,13 @@ recording_input_overruns(struct recording_input *s)
 }
 
 void
+recording_input_clock(struct recording_input *s, struct data_clock_window *w)
+{
+	for (unsigned k = 0; k < s->in->shares; k++)
+		intake_clock(s->in->share[k].intake, w);
+}
+
+void
 recording_input_look(struct recording_input *s, unsigned source,
 		     struct receive_counts *counts, unsigned *sub)
 {

@@ -150,6 +150,10 @@ void recording_input_sub_counts(struct recording_input *s, unsigned sub,
 				struct counts *c);
 uint64_t recording_input_overruns(struct recording_input *s);
 
+/* Merges the newest windows of the data's clock into w, which is empty. */
+void recording_input_clock(struct recording_input *s,
+			   struct data_clock_window *w);
+
 /* Returns the counts of a source (0 ...  stream_input_sources - 1) since the
  * recording input joined, and in *sub its substream. */
 void recording_input_look(struct recording_input *s, unsigned source,

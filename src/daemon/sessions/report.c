@@ -376,11 +376,12 @@ clock_take(const struct session *s, struct info *info)
 {
 	const struct data_clock *clock = &s->clock.clock;
 	int64_t behind;
-	double drift;
+	double drift, error;
 
 	info->clock_s =
 	    data_clock_behind(clock, &behind) ? (double)behind / 1e9 : NAN;
-	info->clock_drift = data_clock_drift(clock, &drift) ? drift : NAN;
+	info->clock_drift =
+	    data_clock_drift(clock, &drift, &error) ? drift : NAN;
 	info->clock_steps = clock->steps;
 	info->clock = s->clock.why[0] ? s->clock.why : NULL;
 }

@@ -1001,21 +1001,17 @@ static void
 clock_tell(struct session *s)
 {
 	struct clock_watch *w = &s->clock;
-	struct data_clock clock;
+	struct data_clock_window window = { 0 };
 	bool stepped;
 
-	output_clock(s->output, &clock);
-	if (!clock_watch_look(w, &clock, s->stream->o.max_clock, &stepped))
+	data_clock_clear(&window);
+	recording_input_clock(s->input, &window);
+	if (!clock_watch_look(w, &window, s->stream->o.max_clock, &stepped))
 		return;
-	if (stepped && utc_watch_stepped(&s->host->utc, clock_steady()))
-		log_line(LEVEL_INFO, s->name,
-			 "the clock of the data stepped by %+.3f s against the "
-			 "computer's, which was set",
-			 -(double)clock.step_ns / 1e9);
-	else if (stepped)
+	if (stepped)
 		log_line(LEVEL_WARN, s->name,
-			 "the clock of the data stepped by %+.3f s",
-			 -(double)clock.step_ns / 1e9);
+			 "the clock of the data stepped by %+.4f s",
+			 -(double)w->clock.step_ns / 1e9);
 	if (w->wrong != CLOCK_RIGHT)
 		log_line(LEVEL_WARN, s->name, "%s", w->why);
 	else if (!stepped)

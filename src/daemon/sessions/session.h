@@ -64,7 +64,6 @@ struct session_host {
 	struct queue *queue;
 	struct disk_set *disks;
 	struct signal_thread *signal;
-	struct utc_watch utc; /* the event loop's */
 	int64_t durable;
 	void (*wake)(void *arg); /* wakes the event loop; any thread */
 	void *arg;

@@ -133,7 +133,7 @@ run_change(struct output *o, unsigned sub, uint32_t run, uint64_t gone,
 
 /* Chunks reach the disks in any order, so both ends may move. */
 void
-output_timed(struct output *o, const struct index_record *r, int64_t arrived_ns)
+output_timed(struct output *o, const struct index_record *r)
 {
 	struct output_run *run;
 
@@ -143,16 +143,6 @@ output_timed(struct output *o, const struct index_record *r, int64_t arrived_ns)
 		run->data_first_ns = r->first_ns;
 	if (run && r->last_ns > run->data_last_ns)
 		run->data_last_ns = r->last_ns;
-	if (arrived_ns)
-		data_clock_add(&o->clock, r->last_ns, arrived_ns);
-	pthread_mutex_unlock(&o->lock);
-}
-
-void
-output_clock(struct output *o, struct data_clock *clock)
-{
-	pthread_mutex_lock(&o->lock);
-	*clock = o->clock;
 	pthread_mutex_unlock(&o->lock);
 }
 

@@ -10,7 +10,6 @@
 
 #include "store/record/block.h"
 #include "flow/output/queue.h"
-#include "flow/output/data_clock.h"
 #include "flow/output/durable_set.h"
 #include "store/record/fill.h"
 #include "store/record/index.h"
@@ -195,7 +194,6 @@ struct output {
 	const struct format_shape *learning;
 	struct format_shape own;
 	uint32_t thread[OUTPUT_THREADS];
-	struct data_clock clock; /* of the blocks that are written */
 	/* Packets per second of a thread, from the first block that knew it; 0:
 	 * no block did.  Constant once nothing more is put. */
 	uint32_t fps;
@@ -256,14 +254,9 @@ void output_regain(struct output *o, struct block *b, unsigned disk);
 void output_found(struct output *o, const char *path,
 		  const struct index_record *record, size_t n);
 
-/* Widens the run's data times by those of a block that is written, whose last
- * packet arrived then (UTC ns; 0: its time within a second is not known).  Any
+/* Widens the run's data times by those of a block that is written.  Any
  * writer. */
-void output_timed(struct output *o, const struct index_record *r,
-		  int64_t arrived_ns);
-
-/* Copies the clock of the data.  Any thread. */
-void output_clock(struct output *o, struct data_clock *clock);
+void output_timed(struct output *o, const struct index_record *r);
 
 /* Calls output_args::fate for a record, if it was given.  `err`: see there. */
 void output_fate(struct output *o, const struct index_record *r, int err);

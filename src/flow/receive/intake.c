@@ -27,6 +27,10 @@ enum {
 	TURN = 16,	  /* batches */
 	HOLD = 128 << 10, /* bytes, of what has no socket's buffer */
 	OVERHEAD = 512, /* bytes of kernel memory per packet beside its data */
+	/* Packets that are looked at for the clock in a tick, and at least of
+	 * each source that has its turn. */
+	CLOCK = 128,
+	CLOCK_LEAST = 8,
 };
 
 /* ---- learning ---------------------------------------------------------- */
@@ -139,6 +143,94 @@ intake_learn(struct intake *in, const struct receive_batch *b)
 		give_up(in);
 }
 
+/* ---- the data's clock ---------------------------------------------------- */
+
+/*
+ * Sources take turns to have some packets looked at (data_clock.c says what that
+ * costs), so that each is seen in a second, and a single one ten times.
+ */
+
+/* Frames per second of a thread; 0: not known, or not yet. */
+static uint32_t
+fps_of(const struct intake *in)
+{
+	uint32_t fps = in->a.shape->fps;
+
+	if (!fps)
+		fps = atomic_load_explicit(&in->fps, memory_order_relaxed);
+	return fps == LEARN_WAIT ? 0 : fps;
+}
+
+/* Looks at the packets of a batch that was asked for stamps.  Those that have
+ * none came at `read`, UTC ns, at the latest. */
+static void
+clock_look(struct intake_source *s, const struct receive_batch *b)
+{
+	struct intake *in = s->intake;
+	struct format_shape shape = { .fps = fps_of(in) };
+	uint32_t whole = in->a.shape->prefix + in->a.shape->payload;
+	int64_t read = clock_now();
+	struct format_packet p;
+
+	s->clock -= b->packets < s->clock ? b->packets : s->clock;
+	in->window.fps = shape.fps;
+	for (unsigned i = 0; i < b->packets && shape.fps; i++) {
+		const struct receive_packet *k = &b->packet[i];
+
+		if (k->flags & (RECEIVE_FOREIGN | RECEIVE_CUT) ||
+		    k->bytes != whole)
+			continue;
+		in->a.format->parse(in->a.shape, k->prefix, k->payload, &p);
+		if (!(p.has & FORMAT_TIME) || p.part)
+			continue;
+		in->window.stamped &= k->arrived != 0;
+		data_clock_packet(&in->window, s->sub, &p,
+				  format_time_ns(&shape, &p),
+				  k->arrived ? k->arrived : read);
+	}
+}
+
+/* Shows the window of the second that ended, and begins the next one. */
+static void
+clock_show(struct intake *in)
+{
+	struct data_clock_window *w = &in->window;
+
+	if (!w->threads)
+		return;
+	w->number++;
+	w->offset = in->arrival->offset;
+	pthread_mutex_lock(&in->lock);
+	in->shown = *w;
+	pthread_mutex_unlock(&in->lock);
+	data_clock_clear(w);
+}
+
+static void
+clock_tick(struct intake *in)
+{
+	unsigned n = (in->sources + LOOKS - 1) / LOOKS;
+
+	if (!in->a.format->parse)
+		return;
+	if (!in->tick)
+		clock_show(in);
+	for (unsigned i = 0; i < n; i++) {
+		struct intake_source *s = &in->source[in->granted];
+
+		s->clock = CLOCK / n > CLOCK_LEAST ? CLOCK / n : CLOCK_LEAST;
+		in->granted = (in->granted + 1) % in->sources;
+	}
+}
+
+void
+intake_clock(struct intake *in, struct data_clock_window *w)
+{
+	pthread_mutex_lock(&in->lock);
+	data_clock_merge(w, &in->shown);
+	pthread_mutex_unlock(&in->lock);
+}
+
 /* ---- making, and a pass ------------------------------------------------ */
 
 /* Sets the placement that a source feeds.  -EINVAL: there is none, which is a
@@ -147,10 +239,10 @@ static int
 source_place(const struct intake *in, struct intake_source *s)
 {
 	const struct receive_ops *ops = in->a.ops;
-	unsigned sub = ops->sub ? ops->sub(in->a.state, s->number) : 0;
 
+	s->sub = ops->sub ? ops->sub(in->a.state, s->number) : 0;
 	if (in->a.by == INTAKE_SOURCE)
-		s->placement = sub / (in->a.shares ? in->a.shares : 1);
+		s->placement = s->sub / (in->a.shares ? in->a.shares : 1);
 	return s->placement < in->a.placements ? 0 : -EINVAL;
 }
 
@@ -237,6 +329,7 @@ intake_make(struct intake **intake, const struct intake_args *args)
 	if (!in)
 		return err;
 	in->a = *args;
+	data_clock_clear(&in->window);
 	pthread_mutex_init(&in->lock, NULL);
 	err = sources_make(in);
 	if (!err)
@@ -388,7 +481,7 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 		b.want = s->want;
 		b.packets = 0;
 		b.known = b.again = b.empty = false;
-		b.stamps = t.near;
+		b.stamps = t.near || s->clock;
 		b.room = pairs_aim(s, lead, pair, b.pairs);
 		err = in->a.ops->receive(in->a.state, s->number, &b);
 		if (err < 0) {
@@ -401,6 +494,8 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 		s->waits |= b.known;
 		if (t.near)
 			time_look(in, &t);
+		if (s->clock)
+			clock_look(s, &b);
 		packets_take(s, lead, &b, &t);
 	}
 	for (struct subscriber *f = in->subscribers; f; f = f->next)
@@ -437,6 +532,7 @@ intake_tick(struct intake *in, int64_t now)
 	for (struct subscriber *f = in->subscribers; f; f = f->next)
 		subscriber_age(f, now);
 	intake_look(in, looked(in, in->tick + 1) - looked(in, in->tick));
+	clock_tick(in);
 	in->tick = (in->tick + 1) % LOOKS;
 }
 

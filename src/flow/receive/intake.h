@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "contract/receive.h"
+#include "flow/place/data_clock.h"
 #include "flow/place/time_window.h"
 #include "flow/receive/subscriber.h"
 #include "flow/place/learn.h"
@@ -34,10 +35,12 @@ struct intake_source {
 	struct intake *intake;
 	unsigned number;    /* number of the source in the plugin */
 	unsigned placement; /* INTAKE_SOURCE: the placement it feeds */
+	uint32_t sub;	    /* substream that it brings */
 	int fd;
-	unsigned want; /* pairs for the next receive call */
-	unsigned turn; /* batches it may have in a row */
-	uint32_t hold; /* bytes that may wait between two visits */
+	unsigned want;	/* pairs for the next receive call */
+	unsigned turn;	/* batches it may have in a row */
+	uint32_t hold;	/* bytes that may wait between two visits */
+	unsigned clock; /* packets still to be looked at for the clock */
 	bool ended;
 	bool waits;		      /* it can make its sender wait */
 	struct receive_counts counts; /* guarded by intake::lock */
@@ -77,12 +80,14 @@ struct intake {
 	unsigned left;	  /* sources that have not ended */
 	unsigned look;	  /* source whose counts are read next */
 	unsigned tick;	  /* tick in the current second, 0 to LOOKS - 1 */
+	unsigned granted; /* source whose packets are looked at next */
 	bool used;	  /* it has had a subscriber */
 	/* Subscribers in the order in which they joined; NULL: no source is
 	 * polled. */
 	struct subscriber *subscribers;
-	const struct arrival *arrival; /* the receiver's */
-	struct intake *next;	       /* receiver::intakes */
+	struct data_clock_window window; /* of this second */
+	const struct arrival *arrival;	 /* the receiver's */
+	struct intake *next;		 /* receiver::intakes */
 
 	/* Any thread may read these. */
 	_Atomic uint64_t overruns; /* sum of all sources, when last read */
@@ -92,8 +97,9 @@ struct intake {
 				      yet; 0: none will be.  Relaxed: no other
 				      data depend on it */
 
-	pthread_mutex_t lock; /* guards counts of sources, and state and ordered
-				 time windows of subscribers */
+	pthread_mutex_t lock; /* guards counts of sources, state and ordered
+				 time windows of subscribers, and `shown` */
+	struct data_clock_window shown; /* of the last second with packets */
 };
 
 /* Makes an intake; the plugin instance must outlive it.  Returns 0 or
@@ -117,8 +123,13 @@ struct intake_load {
 int intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 		int64_t now, struct intake_load *load);
 
-/* Ages blocks and publishes counters; call it every tenth of a second. */
+/* Ages blocks, publishes counters, and looks at the data's clock; call it every
+ * tenth of a second. */
 void intake_tick(struct intake *in, int64_t now);
+
+/* Merges the newest window of the data's clock into w, which numbers add up.
+ * Any thread. */
+void intake_clock(struct intake *in, struct data_clock_window *w);
 
 /* A subscriber joins; an ended subscriber leaves. */
 void intake_join(struct intake *in, struct subscriber *f);

@@ -273,9 +273,7 @@ records_add(struct disk_recording *rec, const struct block *b)
 	struct index_record r = record_of(rec, b), gap;
 
 	if (r.flags & INDEX_DATA_TIME)
-		output_timed(rec->output, &r,
-			     b->fps || rec->output->shape->fps ? b->last_ns
-							       : 0);
+		output_timed(rec->output, &r);
 	if (b->gap) {
 		gap = index_gap(&r, (uint32_t)b->gap);
 		rec->record[rec->records++] = gap;

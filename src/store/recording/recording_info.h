@@ -90,7 +90,7 @@ enum {
 	X(REAL, clock_drift, INFO | INFO_END | INFO_COUNTED,                   \
 	  "s in a s that it falls behind, over a minute")                      \
 	X(COUNT, clock_steps, INFO | INFO_END | INFO_COUNTED,                  \
-	  "of that clock, by more than 5 ms")                                  \
+	  "of that clock, by half a millisecond or more")                      \
 	X(TEXT, clock, INFO | INFO_END | INFO_COUNTED,                         \
 	  "what is wrong with it; null: nothing")                              \
 	X(JSON, overrun_causes, INFO | INFO_END | INFO_COUNTED,                \

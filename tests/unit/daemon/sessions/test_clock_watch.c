@@ -9,28 +9,53 @@
 static struct clock_watch w;
 static bool stepped;
 
-/* A clock that is so far behind, for half a minute. */
-static struct data_clock
-clock_of(double behind, double drift)
+/* The window of a second: two threads, the second one so much behind the first. */
+static struct data_clock_window
+window_of(int second, double behind, double apart)
 {
-	const int64_t begin = 1700000000 * NS_SECOND;
-	struct data_clock c = { 0 };
+	const int64_t now = 1700000000 * NS_SECOND + second * NS_SECOND;
+	struct data_clock_window window;
+	struct format_packet p = { .station = 'W' << 8 | 'z' };
 
-	for (int i = 0; i < 60; i++) {
-		int64_t now = begin + i * NS_SECOND / 2;
-		double ns = (behind + drift * i / 2) * 1e9;
-
-		data_clock_add(&c, now - (int64_t)ns, now);
+	data_clock_clear(&window);
+	window.number = (uint64_t)second + 1;
+	window.fps = 1000;
+	window.offset = 0;
+	for (int i = 0; i < 12; i++) {
+		p.thread = (uint32_t)i % 3;
+		data_clock_packet(
+		    &window, 0, &p,
+		    now - (int64_t)(behind * 1e9) -
+			(p.thread == 1 ? (int64_t)(apart * 1e9) : 0),
+		    now);
 	}
-	return c;
+	return window;
+}
+
+/* Looks at a clock that is so far behind, for half a minute.  True if what is
+ * wrong is something else than before. */
+static bool
+look_apart(double behind, double drift, int64_t most, double apart)
+{
+	struct data_clock_window window;
+	enum clock_wrong was = w.wrong;
+
+	w.clock = (struct data_clock){ 0 };
+	w.seen = 0;
+	for (int i = 0; i < 30; i++) {
+		window = window_of(i, behind + drift * i, apart);
+		if (i < 29)
+			data_clock_add(&w.clock, &window);
+	}
+	ck_assert(clock_watch_look(&w, &window, most, &stepped) ==
+		  (was != w.wrong));
+	return was != w.wrong;
 }
 
 static bool
 look(double behind, double drift, int64_t most)
 {
-	struct data_clock c = clock_of(behind, drift);
-
-	return clock_watch_look(&w, &c, most, &stepped);
+	return look_apart(behind, drift, most, 0);
 }
 
 START_TEST(what_is_wrong)
@@ -50,7 +75,25 @@ START_TEST(what_is_wrong)
 	ck_assert(look(0.085, 0, 100 * NS_MS));
 	ck_assert(!look(0.095, 0, 100 * NS_MS));
 	ck_assert(look(0.010, 1e-3, 0));
-	ck_assert_msg(strstr(w.why, "falls behind by 10"), "%s", w.why);
+	ck_assert_msg(strstr(w.why, "falls behind by 1000 us"), "%s", w.why);
+	ck_assert(look(0.010, 1e-5, 0)); /* any computer's */
+	ck_assert_int_eq(w.wrong, CLOCK_RIGHT);
+}
+END_TEST
+
+START_TEST(a_thread_is_apart)
+{
+	look(0, 0, 0);
+	ck_assert(look_apart(0, 0, 0, 0.100));
+	ck_assert_int_eq(w.wrong, CLOCK_APART);
+	ck_assert_str_eq(w.why,
+			 "the time of thread 1 of station Wz is 0.1000 s "
+			 "behind that of the others");
+	ck_assert(!look_apart(0, 0, 0, -1));
+	ck_assert_msg(strstr(w.why, "1.0000 s ahead of"), "%s", w.why);
+	/* Less than a frame is how it sends. */
+	ck_assert(look_apart(0, 0, 0, 0.0005));
+	ck_assert_int_eq(w.wrong, CLOCK_RIGHT);
 }
 END_TEST
 
@@ -71,63 +114,22 @@ END_TEST
 
 START_TEST(steps_are_told)
 {
-	struct data_clock c = clock_of(0, 0);
+	struct data_clock_window window;
+	unsigned told = 0;
 
-	clock_watch_look(&w, &c, 0, &stepped);
-	ck_assert(!stepped);
-	c.steps++;
-	ck_assert(clock_watch_look(&w, &c, 0, &stepped));
-	ck_assert(stepped);
-	ck_assert(!clock_watch_look(&w, &c, 0, &stepped));
+	look(0, 0, 0);
+	for (int i = 30; i < 40; i++) {
+		window = window_of(i, 0.001, 0);
+		clock_watch_look(&w, &window, 0, &stepped);
+		told += stepped;
+		/* The same window again says nothing. */
+		ck_assert(!clock_watch_look(&w, &window, 0, &stepped));
+		ck_assert(!stepped);
+	}
+	ck_assert_uint_eq(told, 1);
+	ck_assert_int_eq(w.clock.step_ns / 1000, 1000);
 }
 END_TEST
 
-/* Two clocks; each look at the steady one takes `pace`. */
-static struct {
-	int64_t utc, steady, pace;
-} fake;
-
-static int64_t
-fake_utc(void *arg)
-{
-	(void)arg;
-	return fake.utc + fake.steady;
-}
-
-static int64_t
-fake_steady(void *arg)
-{
-	(void)arg;
-	return fake.steady += fake.pace;
-}
-
-static const struct clock_source fakes = { fake_utc, fake_steady, NULL };
-
-START_TEST(utc_steps)
-{
-	struct utc_watch u = { 0 };
-
-	fake.utc = 1700000000 * NS_SECOND;
-	fake.steady = NS_SECOND;
-	fake.pace = 1000;
-	clock_replaced = &fakes;
-	utc_watch_look(&u);
-	fake.utc += 4 * NS_MS;
-	utc_watch_look(&u);
-	ck_assert(!utc_watch_stepped(&u, fake.steady));
-	fake.utc -= 3 * NS_SECOND;
-	fake.pace = NS_SECOND; /* held up */
-	utc_watch_look(&u);
-	ck_assert(!utc_watch_stepped(&u, fake.steady));
-	fake.pace = 1000;
-	utc_watch_look(&u);
-	ck_assert(utc_watch_stepped(&u, fake.steady));
-	fake.steady += 29 * NS_SECOND;
-	utc_watch_look(&u);
-	ck_assert(utc_watch_stepped(&u, fake.steady));
-	ck_assert(!utc_watch_stepped(&u, fake.steady + 2 * NS_SECOND));
-	clock_replaced = NULL;
-}
-END_TEST
-
-SUITE("clock_watch", what_is_wrong, half_years, steps_are_told, utc_steps)
+SUITE("clock_watch", what_is_wrong, a_thread_is_apart, half_years,
+      steps_are_told)
