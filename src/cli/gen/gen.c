@@ -530,12 +530,13 @@ print_json(const struct gen *g, const struct gen_sums *s)
 	snprintf(from, sizeof from, "%" PRIu64, s->first);
 	snprintf(to, sizeof to, "%" PRIu64, s->last);
 	line = json_pack(
-	    "{s:I s:I s:I s:I s:I s:I s:f s:f s:s s:s s:I}", "packets",
+	    "{s:I s:I s:I s:I s:I s:I s:f s:f s:f s:s s:s s:I}", "packets",
 	    (json_int_t)s->packets, "sent", (json_int_t)s->sent, "lost",
 	    (json_int_t)s->lost, "swapped", (json_int_t)s->swapped,
 	    "duplicated", (json_int_t)s->duplicated, "bytes",
-	    (json_int_t)g->sender.bytes, "seconds", seconds(g), "rate", rate(g),
-	    "first", from, "last", to, "ports", (json_int_t)g->socket.ports);
+	    (json_int_t)g->sender.bytes, "seconds", seconds(g), "late_s",
+	    (double)g->sender.late_ns / NS_SECOND, "rate", rate(g), "first",
+	    from, "last", to, "ports", (json_int_t)g->socket.ports);
 	if (g->of_heaps)
 		json_object_set_new(line, "heaps",
 				    json_integer((json_int_t)s->heaps));

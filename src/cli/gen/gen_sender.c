@@ -178,6 +178,8 @@ burst_begin(struct gen_sender *s)
 	int64_t due = due_ns(s, s->next);
 	int64_t late = clock_steady() - due;
 
+	if (late > s->late_ns)
+		s->late_ns = late;
 	if (late < 0)
 		wait_until(s, due);
 	else if (late > CATCH_UP && !s->exact_ns)

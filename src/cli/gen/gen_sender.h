@@ -89,6 +89,7 @@ struct gen_sender {
 	/* The result. */
 	uint64_t bytes;
 	int64_t elapsed_ns;
+	int64_t late_ns; /* that a burst was sent behind its time, at most */
 
 	/* Used by gen_sender_run() alone. */
 	unsigned turn;	    /* the port whose turn it is */
