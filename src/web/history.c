@@ -42,8 +42,8 @@ moment_make(const struct figures *f)
 	static const char *const recording[] = { "stream", "rate", "blocks",
 						 "clock_s", NULL };
 	static const char *const disk[] = { "path", "rate", NULL };
-	static const char *const stream[] = { "name", "packets_lost", "drops",
-					      NULL };
+	static const char *const stream[] = { "name", "packets", "packets_lost",
+					      "drops", NULL };
 	const json_t *status = f->status;
 	json_t *all, *some;
 	char *text;

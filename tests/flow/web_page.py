@@ -111,6 +111,16 @@ def phone(browser):
     return over > 0 and f"it is {over} pixels too wide for a phone"
 
 
+def strip(browser, name, mark):
+    """Nothing wrong if the strip of a recording has this mark in its last two
+    minutes."""
+    shown = browser.run(f"""
+        const row = document.querySelector('#recordings tr[data-name="{name}"]');
+        return row ? row.querySelector('[data-key="lost_strip"]').textContent : '';
+        """)
+    return (len(shown) != 60 or mark not in shown[-12:]) and f"'{shown}'"
+
+
 def before(browser):
     """Nothing wrong if a page that is opened anew has points of the plots from
     before that, and shows them."""
@@ -168,6 +178,8 @@ def answer(browser, url, command):
             browser.post("/window/rect", {"width": 900, "height": 1400})
         elif word == "phone":
             why = phone(browser)
+        elif word == "strip":
+            why = until(lambda: strip(browser, *rest))
         elif word == "before":
             why = until(lambda: before(browser))
         elif word == "findings":

@@ -107,6 +107,8 @@ wait $sender || true
 gen --format vdif --packets 2000 --loss 0.05 --duplicate 0.01 --rate 20Mbps
 settle lossy "$(gen_did .sent)"
 page agree
+page strip lossy '#'
+page strip signal .
 page resources
 page phone
 spate stop lossy >/dev/null
@@ -122,6 +124,21 @@ ended=0
 wait $web_pid || ended=$?
 same "exit status of spate-web, of which a page is open" $ended 0
 page mute
+web_start
+page agree
+
+# With 432 streams the page that stayed open shows each, and every figure.
+kill -TERM $web_pid
+wait $web_pid
+spated_stop
+many=
+for ((i = 0; i < 432; i++)); do
+	many+="	m$i : { listen = [ \"127.0.0.1:$((seen + i))\" ]; block = \"1M\"; \
+		format = \"vdif\"; prefix = 8; payload = 8032; };"$'\n'
+done
+conf_write "$many"
+printf 'web : { listen = "127.0.0.1:%s"; };\n' "$web" >>"$conf"
+spated_start
 web_start
 page agree
 exec {to_page}>&-
