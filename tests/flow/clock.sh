@@ -100,6 +100,23 @@ drifts()
 drifts || drifts || drifts || fail "no drift of 0.3 ms in a second was found, but ${drift} us"
 spated_stop
 
+# A recording is ended if its data are wrong from the beginning, and only then.
+conf_write "$(stream_text 'format = "vdif"; payload = 1032; prefix = 8;
+	sequence = "le64@0"; rate = "40Mbps"; max_clock = "450ms"; refuse_clock = true;
+	max_gap = "16M";')"
+spated_start
+spate record refused --stream s --quiet
+timed --behind 900ms
+wait_for 30 eval '[ "$(info refused .state)" = failed ]'
+same "why" "$(info refused .why)" "the time of its data is wrong: refuse_clock"
+spate record taken --stream s --quiet
+timed --on-time --for 8s
+timed --behind 900ms
+wait_for 30 eval '[ "$(info taken ".clock // \"\"")" ]'
+same "one that went wrong later" "$(info taken .state)" recording
+spate stop taken --quiet
+spated_stop
+
 # A thread of its own time: two senders, of which one is late.
 conf_write "$(stream_text 'format = "vdif"; payload = 1032; prefix = 0;
 	sequence = "time"; threads = [ 0, 1 ]; fps = 2000; max_clock = "450ms";')"

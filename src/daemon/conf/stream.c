@@ -141,6 +141,11 @@ const struct option_key stream_options[] = {
 	  .offset = AT(max_clock),
 	  .help = "the log and status complain of data whose time is farther "
 		  "from ours; none: 0.75 s" },
+	{ .name = "refuse_clock",
+	  .type = OPTION_FLAG,
+	  .offset = AT(refuse_clock),
+	  .help = "end a recording in its first seconds if its data are "
+		  "farther from our time than max_clock" },
 	{ .name = "quality",
 	  .type = OPTION_FLAG,
 	  .offset = AT(quality),

@@ -42,6 +42,7 @@ struct stream_options {
 	int64_t max_age;
 	double max_loss;
 	int64_t max_clock; /* ns; 0: 0.75 s */
+	bool refuse_clock;
 	bool quality;
 	uint32_t sample_bits, sample_channels; /* 0: the header says it */
 	uint32_t tones, tone_offset;	       /* Hz; 0: there are none */

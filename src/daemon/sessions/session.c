@@ -996,6 +996,24 @@ overruns_tell(struct session *s, int64_t now)
 		 n, why);
 }
 
+/* Ends a recording whose data have a wrong time from the beginning, where the
+ * configuration wants that: a correlator could not use it, and somebody may
+ * still set the formatter's clock and begin anew.  A clock that goes wrong later
+ * ends nothing. */
+static void
+clock_refuse(struct session *s)
+{
+	enum { FIRST = 5 }; /* seconds with data */
+	const struct clock_watch *w = &s->clock;
+
+	if (!s->stream->o.refuse_clock || s->state != SESSION_RECORDING ||
+	    w->clock.points > FIRST ||
+	    (w->wrong != CLOCK_FAR && w->wrong != CLOCK_EPOCH))
+		return;
+	s->failed = true;
+	session_stop(s, "the time of its data is wrong: refuse_clock");
+}
+
 /* Looks at the clock of the data, and logs what is wrong with it. */
 static void
 clock_tell(struct session *s)
@@ -1014,7 +1032,8 @@ clock_tell(struct session *s)
 			 -(double)w->clock.step_ns / 1e9);
 	if (w->wrong != CLOCK_RIGHT)
 		log_line(LEVEL_WARN, s->name, "%s", w->why);
-	else if (!stepped)
+	clock_refuse(s);
+	if (w->wrong == CLOCK_RIGHT && !stepped)
 		log_line(LEVEL_INFO, s->name, "the time of the data is right");
 }
 
