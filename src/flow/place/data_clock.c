@@ -233,11 +233,12 @@ by_size(const void *a, const void *b)
 static bool
 outs_agree(const struct data_clock *c, int64_t *by)
 {
-	const struct data_clock_point *p = &c->out[c->outs - AGREE];
+	const struct data_clock_point *p;
 	int64_t off[AGREE], most, within;
 
 	if (c->outs < AGREE)
 		return false;
+	p = &c->out[c->outs - AGREE];
 	for (unsigned i = 0; i < AGREE; i++)
 		off[i] = beside(c, &p[i], &most);
 	qsort(off, AGREE, sizeof *off, by_size);
