@@ -8,7 +8,15 @@
  *        2   0-23 bytes of the frame / 8, 24-28 log2(channels), 29-31 version
  *        3   0-15 station, 16-25 thread, 26-30 bits - 1, 31 complex
  *        4   24-31 EDV, the kind of words 4 to 7
- *      6-7   EDV 2: a serial number of the packet, u64
+ *
+ *   EDV 1, 3   4   0-22 sample rate, 23 in MHz, else kHz
+ *              5   0xacabfeed
+ *       2      4   4-23 0xa5ea5 of ALMA, 0 of R2DBE
+ *              5   R2DBE: how much later the PPS of GPS is, in periods of 256 MHz
+ *              6-7 a serial number of the packet, u64
+ *       4      4   16-23 bits of the mask
+ *              5   0xacabfeed
+ *              6-7 mask: a bit of 0 marks channels that are no data
  *
  * The epoch is a half-year since 2000 in six bits, which wrap every 32 years,
  * first in 2032; the epoch nearest to the shape's `around` is taken.  Leap
@@ -49,8 +57,12 @@ enum {
 #define LOW24_MASK	0xffffffu
 #define EPOCH_MASK	0x3fu
 #define THREAD_MASK	0x3ffu
-#define SYNC_EDV1	0xacabfeedu
-#define SUBVERSION_EDV2 0xa5ea5u /* ALMA's; readers look for it */
+#define SYNC		0xacabfeedu /* of EDV 1, 3 and 4 */
+#define SUBVERSION	0xfffffu
+#define SUBVERSION_ALMA 0xa5ea5u /* readers look for it */
+#define RATE_MASK	0x7fffffu
+#define RATE_MHZ_BIT	(1u << 23)
+#define R2DBE_PERIOD_NS (1e3 / 256)
 #define SIXTEEN_YEARS	(INT64_C(16) * 1461 / 4 * DAY)
 
 /*
@@ -79,7 +91,7 @@ static const struct option_key options[] = {
 	  .help = "channels, a power of two, in headers made here" },
 	{ "complex", OPTION_FLAG, OF(complex), "false",
 	  .help = "complex samples, in headers made here" },
-	{ "edv", OPTION_COUNT, OF(edv), "0", .max = 2,
+	{ "edv", OPTION_COUNT, OF(edv), "0", .max = 4,
 	  .help = "extended data version, in headers made here" },
 	{ "legacy", OPTION_FLAG, OF(legacy), "false",
 	  .help = "headers are 16 bytes instead of 32" },
@@ -235,10 +247,11 @@ options_check(const struct format_shape *s, char *why, uint32_t why_bytes)
 		    why, why_bytes,
 		    "a legacy header of 16 bytes has no EDV; leave out either "
 		    "legacy, or edv");
-	if (o->edv == 1 && s->sequence == SEQUENCE_EDV2)
+	if (o->edv && o->edv != 2 && s->sequence == SEQUENCE_EDV2)
 		return format_refuse(
 		    why, why_bytes,
-		    "sequence \"edv2\" is in headers with edv = 2, not 1");
+		    "sequence \"edv2\" is in headers with edv = 2, not %u",
+		    o->edv);
 	return 0;
 }
 
@@ -383,6 +396,44 @@ parse(const struct format_shape *s, const void *prefix, const void *payload,
 		packet->has |= FORMAT_SEQUENCE;
 }
 
+/* Returns the sample rate as a header has it: of EDV 3, half of it, for real
+ * samples; 0: it is not known, or no whole number of kHz. */
+static uint32_t
+rate_word(const struct format_shape *s, const struct vdif_options *o,
+	  uint32_t edv)
+{
+	uint64_t bits = (uint64_t)o->bits * o->channels * (o->complex ? 2 : 1);
+	uint64_t rate = (s->payload - s->header) * UINT64_C(8) / bits * s->fps;
+
+	if (edv == 3 && !o->complex)
+		rate /= 2;
+	if (rate % 1000 == 0 && rate / 1000 <= RATE_MASK)
+		return (uint32_t)(rate / 1000);
+	if (rate % 1000000 == 0 && rate / 1000000 <= RATE_MASK)
+		return (uint32_t)(rate / 1000000) | RATE_MHZ_BIT;
+	return 0;
+}
+
+/* Writes words 4 to 7. */
+static void
+extension_write(const struct format_shape *s, const struct vdif_options *o,
+		uint32_t edv, uint8_t *words)
+{
+	uint32_t parts = o->channels < 64 ? o->channels : 64;
+
+	write_le32(words, edv << 24);
+	if (edv == 2)
+		bits_write(words, SUBVERSION << 4, SUBVERSION_ALMA << 4);
+	else
+		write_le32(words + 4, SYNC);
+	if (edv == 1 || edv == 3)
+		bits_write(words, LOW24_MASK, rate_word(s, o, edv));
+	if (edv == 4) {
+		bits_write(words, LOW24_MASK, parts << 16);
+		write_le64(words + 8, UINT64_MAX >> (64 - parts));
+	}
+}
+
 static void
 model(const struct format_shape *s, void *payload)
 {
@@ -401,10 +452,7 @@ model(const struct format_shape *s, void *payload)
 	write_le32(header + 12,
 		   station | (o->bits - 1) << 26 | (uint32_t)o->complex << 31);
 	if (edv)
-		write_le32(header + 16,
-			   edv << 24 | (edv == 2 ? SUBVERSION_EDV2 << 4 : 0));
-	if (edv == 1)
-		write_le32(header + 20, SYNC_EDV1);
+		extension_write(s, o, edv, header + LEGACY_HEADER);
 }
 
 static void
@@ -429,6 +477,29 @@ stamp(const struct format_shape *s, const struct format_packet *packet,
 		write_le64(header + SERIAL_AT, packet->sequence);
 }
 
+/* Reads what words 4 to 7 say of who made the samples. */
+static void
+extension_read(const uint8_t *words, struct format_samples *out)
+{
+	uint32_t word4 = read_le32(words), word5 = read_le32(words + 4);
+	uint32_t edv = word4 >> 24;
+	unsigned parts = word4 >> 16 & 0xff;
+
+	if (edv == 2 && !(word4 >> 4 & SUBVERSION)) {
+		out->has_pps = true;
+		out->pps_ns = (int32_t)word5 * R2DBE_PERIOD_NS;
+	}
+	if (word5 != SYNC)
+		return;
+	if (edv == 1 || edv == 3)
+		out->rate = (word4 & RATE_MASK) * UINT64_C(1000) *
+			    (word4 & RATE_MHZ_BIT ? 1000 : 1);
+	if (edv == 4 && parts <= 64) {
+		out->valid_bits = parts;
+		out->valid = read_le64(words + 8);
+	}
+}
+
 static void
 samples(const struct format_shape *s, const void *payload,
 	struct format_samples *out)
@@ -444,6 +515,8 @@ samples(const struct format_shape *s, const void *payload,
 		.channels = UINT32_C(1) << (word2 >> 24 & 31),
 		.complex = word3 >> 31,
 	};
+	if (!legacy)
+		extension_read(header + LEGACY_HEADER, out);
 }
 
 SPATE_PLUGIN const struct format_ops spate_format = {

@@ -177,6 +177,23 @@ struct format_samples {
 	uint32_t channels; /* 0: the header does not say */
 	bool complex;
 	enum sample_coding coding;
+
+	/*
+	 * What the header says of who made them.  `rate` is per second; 0: it
+	 * does not say.  For real samples some senders write half of it, the
+	 * bandwidth.
+	 *
+	 * The channels are valid_bits equal parts, and bit i of `valid` is set
+	 * unless part i is no data; valid_bits 0: all of them are data.
+	 *
+	 * has_pps: the sampler measured its own pulse per second against one
+	 * from outside, which is pps_ns later.
+	 */
+	uint64_t rate;
+	uint64_t valid;
+	unsigned valid_bits; /* up to 64 */
+	bool has_pps;
+	double pps_ns;
 };
 
 struct format_ops {

@@ -17,6 +17,11 @@
 	X(DC, "dc", "the mean is not zero: the sampler has an offset")         \
 	X(LEVELS, "levels",                                                    \
 	  "the level is off by more than 3 dB, or samples are clipped")        \
+	X(MARKED, "marked", "the sender marked it as no data in some frames")  \
+	X(RATE, "rate",                                                        \
+	  "the header has another sample rate than the frames per second")     \
+	X(PPS, "pps",                                                          \
+	  "the sampler's pulse per second moved against the one from outside") \
 	X(TONES_GONE, "tones-gone", "no phase-cal tone is there")              \
 	X(DRIFT, "drift",                                                      \
 	  "level or delay is not that of the last recording of the stream")

@@ -32,6 +32,9 @@ enum {
 /* Tones of this amplitude, in rms, have to be there; fewer samples cannot tell. */
 #define TONE_WEAK 0.01
 
+/* A pulse of GPS wavers by some 10 ns; ns. */
+#define PPS_MOVES 1000
+
 struct quality_channel {
 	struct levels levels[2]; /* of the real or only part, the imaginary */
 	struct spectrum spectrum;
@@ -40,6 +43,7 @@ struct quality_channel {
 		int64_t time; /* 0: none */
 		uint64_t hash;
 	} digest[DIGESTS];
+	uint64_t marked; /* frames in which it is no data */
 	unsigned findings;
 };
 
@@ -47,6 +51,10 @@ struct quality_thread {
 	unsigned sub;
 	uint32_t number;
 	uint64_t frames, sample_rate;
+	/* what headers say: another sample rate; how much later the PPS from
+	 * outside is, ns, NAN: nothing */
+	bool rate_differs;
+	double pps, pps_least, pps_most;
 	struct samples samples;
 	size_t in_frame; /* samples of a channel */
 	struct spectrum_plan *plan;
@@ -243,6 +251,7 @@ thread_open(const struct quality *q, struct quality_thread *t,
 	if (!comb.rate)
 		comb.rate = (uint64_t)q->args.shape->fps * t->in_frame;
 	t->sample_rate = comb.rate;
+	t->pps = t->pps_least = t->pps_most = NAN;
 	err = comb_check(q, &comb, why, why_bytes);
 	if (!err)
 		err = channels_make(q, t, &comb);
@@ -362,6 +371,35 @@ channel_add(struct quality *q, struct quality_thread *t, unsigned number,
 			      q->value[1], n);
 }
 
+/* Tells whether a header marks a channel as no data. */
+static bool
+is_marked(const struct format_samples *l, unsigned channel)
+{
+	uint64_t part = (uint64_t)channel * l->valid_bits / l->channels;
+
+	return l->valid_bits && !(l->valid >> part & 1);
+}
+
+/* Some senders of real samples say the bandwidth. */
+static bool
+is_rate(const struct quality_thread *t, const struct format_samples *l)
+{
+	return !l->rate || !t->sample_rate || l->rate == t->sample_rate ||
+	       (!l->complex && l->rate * 2 == t->sample_rate);
+}
+
+/* Notes what a header says of who made the samples. */
+static void
+header_note(struct quality_thread *t, const struct format_samples *l)
+{
+	t->rate_differs |= !is_rate(t, l);
+	if (!l->has_pps)
+		return;
+	t->pps = l->pps_ns;
+	t->pps_least = fmin(t->pps_least, l->pps_ns);
+	t->pps_most = fmax(t->pps_most, l->pps_ns);
+}
+
 int
 quality_add(struct quality *q, unsigned sub, const void *frame, char *why,
 	    uint32_t why_bytes)
@@ -399,8 +437,13 @@ quality_add(struct quality *q, unsigned sub, const void *frame, char *why,
 	}
 	samples_decode(&t->samples, (const uint8_t *)frame + layout.header,
 		       q->bytes - layout.header, q->all);
-	for (unsigned i = 0; i < layout.channels; i++)
-		channel_add(q, t, i, &p);
+	for (unsigned i = 0; i < layout.channels; i++) {
+		if (is_marked(&layout, i))
+			t->channel[i].marked++;
+		else
+			channel_add(q, t, i, &p);
+	}
+	header_note(t, &layout);
 	t->frames++;
 	q->counts.frames++;
 	return 0;
@@ -428,6 +471,7 @@ channel_merge(const struct quality_thread *t, struct quality_channel *c,
 	if (c->tones)
 		phase_cal_merge(c->tones, from->tones);
 	digests_merge(c, from);
+	c->marked += from->marked;
 }
 
 int
@@ -448,6 +492,10 @@ quality_merge(struct quality *q, const struct quality *from)
 		for (unsigned k = 0; k < l->channels; k++)
 			channel_merge(t, &t->channel[k], &f->channel[k]);
 		t->frames += f->frames;
+		t->rate_differs |= f->rate_differs;
+		t->pps = isnan(f->pps) ? t->pps : f->pps;
+		t->pps_least = fmin(t->pps_least, f->pps_least);
+		t->pps_most = fmax(t->pps_most, f->pps_most);
 	}
 	q->counts.frames += from->counts.frames;
 	q->counts.invalid += from->counts.invalid;
@@ -464,6 +512,7 @@ channel_clear(const struct quality_thread *t, struct quality_channel *c)
 	if (c->tones)
 		phase_cal_clear(c->tones);
 	memset(c->digest, 0, sizeof c->digest);
+	c->marked = 0;
 }
 
 void
@@ -475,6 +524,8 @@ quality_clear(struct quality *q)
 		for (unsigned k = 0; k < t->samples.layout.channels; k++)
 			channel_clear(t, &t->channel[k]);
 		t->frames = 0;
+		t->rate_differs = false;
+		t->pps = t->pps_least = t->pps_most = NAN;
 	}
 	q->counts = (struct quality_counts){ .frames = 0 };
 }
@@ -556,6 +607,12 @@ channel_judge(const struct quality_thread *t, struct quality_channel *c)
 		c->findings |= levels_findings(&c->levels[part], &t->samples);
 	if (!(c->findings & FINDING_BIT(CONSTANT)) && is_stuck(c))
 		c->findings |= FINDING_BIT(STUCK);
+	if (c->marked)
+		c->findings |= FINDING_BIT(MARKED);
+	if (t->rate_differs)
+		c->findings |= FINDING_BIT(RATE);
+	if (t->pps_most - t->pps_least > PPS_MOVES)
+		c->findings |= FINDING_BIT(PPS);
 }
 
 /* ---- lines ------------------------------------------------------------- */
@@ -682,6 +739,7 @@ line_add(struct quality_line *line, const struct quality_thread *t,
 	line->rms = f.rms;
 	line->dc = f.dc;
 	line->ratio = f.ratio;
+	line->pps_ns = t->pps;
 	line->delay_ns = line->delay_error_ns = NAN;
 	line->tones = NULL;
 	if (c->tones)

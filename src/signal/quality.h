@@ -70,9 +70,12 @@ enum {
 	  "of the tones, up to one by their spacing", "delay ns")              \
 	X(REAL, delay_error_ns, QUALITY_LINE,                                  \
 	  "standard deviation of that, by the noise")                          \
+	X(REAL, pps_ns, QUALITY_LINE,                                          \
+	  "how much later a pulse per second from outside is than the "        \
+	  "sampler's own, by the last frame; null: headers do not say")        \
 	X(JSON, findings, QUALITY_LINE | KEY_COLUMN,                           \
 	  "list of names: constant, stuck, dead, bit-missing, same, dc, "      \
-	  "levels, tones-gone; while it is recorded drift",                    \
+	  "levels, marked, rate, pps, tones-gone; while it is recorded drift", \
 	  "findings")
 
 struct quality_line {

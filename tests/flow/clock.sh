@@ -55,6 +55,19 @@ says right "the time of the data is [01].[0-9]* s ahead of ours"
 grep -q "right: the clock of the data stepped by +[01]\.[0-9]* s" "$log"
 spate stop right --quiet
 
+# Those of clocks that do not count leap seconds, and of one second.
+named()
+{
+	spate record named --stream s --quiet
+	timed "--$1" "$2"
+	says named "the time of the data is [0-9.]* s $3"
+	spate stop named --quiet
+	spate rm named --quiet
+}
+named ahead 18s 'ahead of ours: is it set to the time of GPS'
+named ahead 37s 'ahead of ours: is it set to TAI'
+named behind 1s 'behind ours: was it set to the wrong second'
+
 spate record late --stream s --quiet
 flow -1.2
 within "ms of one that is late" 1195 "$(clock late)" 4000

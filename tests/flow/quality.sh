@@ -91,6 +91,31 @@ same "lines of the table" "$(grep -c ' good$' "$work/table")" 8
 spate rm "$taken"
 spated_stop
 
+# Headers that say the sample rate, as baseband reads it; and one that is not
+# that of the frames.
+stream vdif 'payload = 1032; fps = 2000; threads = [ 0 ]; blocks = 10;'
+for edv in 1 3; do
+	take --format vdif --payload 1032 --fps 2000 --packets 400 --signal \
+		-o edv=$edv
+	quality "$taken" --read 1G
+	same "what is said of EDV $edv" "$status $(found)" "0 "
+	spate export --force --quiet "$taken" "$work/exported"
+	same "sample rate of EDV $edv" 8000 "$("$python" - "$work/exported" <<'END'
+import sys
+from baseband import vdif
+with vdif.open(sys.argv[1], "rb") as f:
+    header = f.read_frame().header
+    print(header["sampling_rate"] * (2 if header["edv"] == 3 else 1))
+END
+)"
+	spate rm "$taken"
+done
+take --format vdif --payload 1032 --fps 500 --packets 400 --signal -o edv=1
+quality "$taken" --read 1G
+same "what is said of another rate" "$status $(found)" "1 0/0 rate"
+spate rm "$taken"
+spated_stop
+
 # Counts of every coding, of data that is no signal.
 stream vdif 'payload = 1032; blocks = 10;'
 for bits in 1 2 4 8 16; do

@@ -13,12 +13,16 @@
 #include "base/clock.h"
 
 #define USUAL	   (NS_SECOND * 3 / 4)
-#define DRIFT	   5e-5 /* of packets with stamps; 3 ms a minute */
-#define DRIFT_READ 2e-4 /* and of others */
-#define SURE	   6	/* standard deviations */
+#define DRIFT	   5e-5		    /* of packets with stamps; 3 ms a minute */
+#define DRIFT_READ 2e-4		    /* and of others */
+#define SURE	   6		    /* standard deviations */
+#define WHOLE	   (NS_SECOND / 10) /* from whole seconds */
 #define DAY	   86400.0
 #define HALF_YEAR  182.62 /* days */
 #define NEAR	   3.0	  /* days: half-years are 181 to 184 */
+
+/* s that they are ahead of UTC, since the leap second of 2016. */
+enum { TAI = 37, GPS = 18 };
 
 static double
 seconds(int64_t ns)
@@ -32,6 +36,27 @@ is_epoch(double days)
 	double halves = round(days / HALF_YEAR);
 
 	return halves >= 1 && fabs(days - halves * HALF_YEAR) <= NEAR;
+}
+
+/* Returns what is likely to be wrong with a clock that is so far behind. */
+static const char *
+guess(int64_t behind)
+{
+	int64_t whole = (behind + NS_SECOND / 2) / NS_SECOND;
+
+	if (behind < 0)
+		whole = (behind - NS_SECOND / 2) / NS_SECOND;
+	if (!whole || llabs(behind - whole * NS_SECOND) > WHOLE)
+		return "";
+	switch (whole) {
+	case -TAI: return ": is it set to TAI instead of UTC?";
+	case -GPS: return ": is it set to the time of GPS instead of UTC?";
+	case 1:
+	case -1:
+		return ": was it set to the wrong second, or did it miss a "
+		       "leap second?";
+	default: return "";
+	}
 }
 
 /* Writes the station of a thread, if it has one: two letters, or a number. */
@@ -73,8 +98,8 @@ judge(struct clock_watch *w, int64_t most)
 	}
 	if (llabs(behind) > most) {
 		snprintf(w->why, sizeof w->why,
-			 "the time of the data is %.3f s %s ours",
-			 fabs(seconds(behind)), side);
+			 "the time of the data is %.3f s %s ours%s",
+			 fabs(seconds(behind)), side, guess(behind));
 		return CLOCK_FAR;
 	}
 	if (apart) {

@@ -262,6 +262,94 @@ START_TEST(what_cannot_be_judged_is_said)
 }
 END_TEST
 
+/* Adds frames of an EDV, whose words 4 to 7 are these and change by `by` from
+ * frame to frame, with noise. */
+static void
+add_extended(const uint32_t word[4], const uint32_t by[4], bool complex)
+{
+	for (uint32_t i = 0; i < FRAMES; i++) {
+		header_make(1, i, 2);
+		frame[15] |= complex ? 0x80 : 0;
+		for (uint32_t w = 0; w < 4; w++)
+			write_le32(frame + 16 + 4 * w, word[w] + i * by[w]);
+		data_make("nnnn");
+		ck_assert_int_eq(add(), 0);
+	}
+	ck_assert_int_eq(quality_json(q, "r", lines, &findings), 0);
+	ck_assert_uint_eq(json_array_size(lines), 4);
+}
+
+/* What words 4 to 7 of VDIF say of the sampler. */
+START_TEST(headers_say_more)
+{
+	enum { SYNC = 0xacabfeed, KHZ = 4000 * DATA / 1000 };
+	static const uint32_t same[4];
+	static const struct {
+		uint32_t word[4];
+		bool complex;
+		const char *found;
+	} rates[] = {
+		{ { 1u << 24 | KHZ, SYNC }, false, "" },
+		{ { 1u << 24 | 1 << 23 | KHZ / 1000, SYNC }, false, "" },
+		{ { 3u << 24 | KHZ / 2, SYNC }, false, "" },
+		{ { 3u << 24 | KHZ / 2, SYNC }, true, "" },
+		{ { 3u << 24 | KHZ / 4, SYNC }, true, "rate" },
+		{ { 1u << 24 | KHZ / 4, SYNC }, false, "rate" },
+		{ { 1u << 24 | KHZ / 4, 0 }, false, "" },
+		{ { 2u << 24 | KHZ / 4, SYNC }, false, "" },
+		{ { 1u << 24, SYNC }, false, "" },
+	};
+
+	for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+		start("vdif", HEAD + DATA);
+		open_with((struct quality_args){ .tones = 0 });
+		add_extended(rates[i].word, same, rates[i].complex);
+		ck_assert_msg(!strcmp(finding(3), rates[i].found), "%zu: %s", i,
+			      finding(3));
+		finish();
+	}
+
+	/* R2DBE: 256 periods are 1 us, and ALMA's word 5 is none of that. */
+	start("vdif", HEAD + DATA);
+	open_with((struct quality_args){ .tones = 0 });
+	add_extended((uint32_t[4]){ 2u << 24, (uint32_t)-100 },
+		     (uint32_t[4]){ 0, 10, 1 }, false);
+	ck_assert_str_eq(finding(0), "");
+	ck_assert(number(0, "pps_ns") == (10 * (FRAMES - 1) - 100) / 0.256);
+	json_array_clear(lines);
+	add_extended((uint32_t[4]){ 2u << 24, 200 }, same, false);
+	ck_assert_str_eq(finding(0), "pps");
+	json_array_clear(lines);
+	quality_clear(q);
+	add_extended((uint32_t[4]){ 2u << 24 | 0xa5ea5u << 4, 9 },
+		     (uint32_t[4]){ 0, 1000 }, false);
+	ck_assert_str_eq(finding(0), "");
+	ck_assert(
+	    json_is_null(json_object_get(json_array_get(lines, 0), "pps_ns")));
+	finish();
+
+	/* Channel 2 is marked in every frame, channel 0 in all but one. */
+	start("vdif", HEAD + DATA);
+	open_with((struct quality_args){ .tones = 1000000 });
+	add_extended((uint32_t[4]){ 4u << 24 | 4 << 16, SYNC, 0xa }, same,
+		     false);
+	json_array_clear(lines);
+	header_make(1, FRAMES, 2);
+	write_le32(frame + 16, 4u << 24 | 4 << 16);
+	write_le32(frame + 20, SYNC);
+	write_le32(frame + 24, 0xb);
+	ck_assert_int_eq(add(), 0);
+	ck_assert_int_eq(quality_json(q, "r", lines, &findings), 0);
+	ck_assert_str_eq(finding(0), "marked");
+	ck_assert_str_eq(finding(1), "");
+	ck_assert_str_eq(finding(2), "marked");
+	ck_assert(number(0, "samples") == DATA);
+	ck_assert(number(1, "samples") == (FRAMES + 1) * DATA);
+	ck_assert(number(2, "samples") == 0);
+	finish();
+}
+END_TEST
+
 START_TEST(mark5b_needs_to_be_told)
 {
 	static uint8_t m5b[10016];
@@ -288,4 +376,4 @@ END_TEST
 
 SUITE("quality", channels_and_threads, pieces_are_put_together,
       frames_that_do_not_fit_are_counted, what_cannot_be_judged_is_said,
-      mark5b_needs_to_be_told)
+      headers_say_more, mark5b_needs_to_be_told)

@@ -260,7 +260,7 @@ START_TEST(model_follows_its_options)
 	s.payload = PAYLOAD;
 	ck_assert_int_eq(shape(&s, why, sizeof why), 0);
 	model(&s, payload);
-	ck_assert_uint_eq(read_le32(payload + 16), 1u << 24);
+	ck_assert_uint_eq(read_le32(payload + 16), 1u << 24 | 80000);
 	ck_assert_uint_eq(read_le32(payload + 20), 0xacabfeed);
 
 	o.edv = 0;
