@@ -58,7 +58,7 @@ part src/channel 'contract wire net' .
 part src/base 'contract' .
 part src/control 'contract base net' .
 part src/store 'contract wire net base control' \
-	disk record foreign recording list view read write finish repair
+	disk record parity foreign recording list view read write finish repair
 store=$listed
 part src/signal 'contract base' .
 part src/flow "$store channel" \

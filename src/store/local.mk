@@ -14,6 +14,11 @@ libstore_a_SOURCES += \
 	%D%/record/shm_blocks.c %D%/record/shm_blocks.h %D%/record/sums.c \
 	%D%/record/sums.h
 
+# store/parity
+libstore_a_SOURCES += \
+	%D%/parity/code.c %D%/parity/code.h %D%/parity/heal.c \
+	%D%/parity/heal.h %D%/parity/parity.c %D%/parity/parity.h
+
 # store/foreign
 libstore_a_SOURCES += \
 	%D%/foreign/foreign.c %D%/foreign/foreign.h %D%/foreign/foreign_fill.c \

@@ -193,8 +193,8 @@ layout_data(char *file, const char *name, enum layout layout,
 bool
 layout_extension_good(const char *extension)
 {
-	static const char *const ours[] = { "index", "meta", "sums",
-					    "protect" };
+	static const char *const ours[] = { "index", "meta", "sums", "protect",
+					    "parity" };
 	size_t length = strlen(extension);
 
 	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
@@ -253,6 +253,30 @@ layout_protect(char *file, const char *name)
 {
 	snprintf(file, LAYOUT_FILE, "%s.protect", name);
 	return file;
+}
+
+const char *
+layout_parity(char *file, const char *name, uint64_t group)
+{
+	snprintf(file, LAYOUT_FILE, "%s.parity.%08" PRIu64, name, group);
+	return file;
+}
+
+const char *
+layout_parity_list(char *file, const char *name)
+{
+	snprintf(file, LAYOUT_FILE, "%s.parity", name);
+	return file;
+}
+
+bool
+layout_is_parity(const char *file, const char *name)
+{
+	char list[LAYOUT_FILE];
+	uint64_t group;
+
+	layout_parity_list(list, name);
+	return !strcmp(file, list) || layout_chunk_number(file, list, &group);
 }
 
 const char *

@@ -17,6 +17,8 @@
  *   <disk>/<name>/<name>.meta.jsonl metadata: lines of JSON (meta.h)
  *   <disk>/<name>/<name>.sums       checksums
  *   <disk>/<name>/<name>.quality.jsonl  what samples said, on one of the disks
+ *   <disk>/<name>/<name>.parity.%08u    parity of blocks on other disks, and
+ *   <disk>/<name>/<name>.parity         the list of it (store/parity/parity.h)
  *
  * and they differ in where the data is:
  *
@@ -95,6 +97,11 @@ const char *layout_cfg(char *file, const char *name);
 /* Checksums of pieces of blocks; and the mark that forbids `rm`. */
 const char *layout_sums(char *file, const char *name);
 const char *layout_protect(char *file, const char *name);
+/* A parity block of the group of this number; and the list of those on this
+ * disk (store/parity/parity.h). */
+const char *layout_parity(char *file, const char *name, uint64_t group);
+const char *layout_parity_list(char *file, const char *name);
+bool layout_is_parity(const char *file, const char *name);
 /* What samples said while it was recorded; nothing needs it. */
 const char *layout_quality(char *file, const char *name);
 /* Marks a removal in progress: made before the first file of the recording is

@@ -156,6 +156,7 @@ kind_of_name(const struct removal *r, const char *file)
 	if (layout_chunk_number(file, r->name, &number) ||
 	    !strcmp(file, r->name) || /* VLBI-streamer's single file */
 	    layout_is_aside(file, r->name) || is_data(r, file) ||
+	    layout_is_parity(file, r->name) ||
 	    !strcmp(file, layout_sums(known, r->name)))
 		return REMOVAL_DATA;
 	for (size_t i = 0; i < sizeof meta / sizeof *meta; i++) {

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_STORE_PARITY_HEAL_H
+#define SPATE_STORE_PARITY_HEAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store/disk/layout.h"
+#include "store/parity/code.h"
+
+/*
+ * Healing computes a block that cannot be read from what is left of its group.
+ *
+ * Each source is read whole, in pieces, and held against its checksum: one that
+ * is away, short or damaged counts as lost, too, and as many sources may be lost
+ * as there are good parity blocks.  The result is held against the checksum of
+ * the block, so a wrong byte is never given.  Recordings without checksums have
+ * no such proof.
+ */
+
+/* Where the bytes of a member or a parity block are. */
+struct parity_source {
+	int dir; /* the recording's folder on its disk, borrowed; -1: away */
+	char file[LAYOUT_FILE]; /* in that folder */
+	uint64_t offset, bytes;
+	uint32_t crc;
+	bool summed; /* `crc` is known */
+};
+
+struct parity_heal {
+	unsigned wanted; /* column of the block that is to be computed */
+	unsigned rows;
+	struct parity_source parity[PARITY_ROWS]; /* by row; bytes 0: none */
+	unsigned members;
+	struct parity_source member[]; /* by column */
+};
+
+struct parity_heal *parity_heal_make(unsigned members); /* or NULL */
+
+/*
+ * Computes the block.  *data is malloc'ed and the caller's, as long as the
+ * block.  0; -ENODATA if too much of the group is away; -EBADMSG if what is left
+ * contradicts the block's checksum; -ENOMEM.  May wait for any of the disks.
+ */
+int parity_heal(const struct parity_heal *h, uint8_t **data);
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Parity against a model that multiplies bit by bit, every pair of losses in
+ * groups of all sizes, and files that are away, short, torn or damaged.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/crc32c.h"
+#include "lib/dice.h"
+#include "lib/scratch.h"
+#include "lib/suite.h"
+#include "store/parity/code.h"
+#include "store/parity/heal.h"
+#include "store/parity/parity.h"
+
+enum { MEMBERS = 7, MOST = 3 << 20 };
+
+/* ---- the arithmetic ------------------------------------------------------ */
+
+/* a * b in the field of x^8 + x^4 + x^3 + x^2 + 1, which is ISA-L's. */
+static uint8_t
+times(uint8_t a, uint8_t b)
+{
+	unsigned sum = 0, x = a;
+
+	for (int i = 0; i < 8; i++) {
+		if (b >> i & 1)
+			sum ^= x;
+		x = x << 1 ^ (x & 0x80 ? 0x11d : 0);
+	}
+	return (uint8_t)sum;
+}
+
+START_TEST(coefficients_are_those_of_the_header)
+{
+	bool seen[256] = { false };
+
+	for (unsigned j = 0; j < PARITY_MEMBERS; j++) {
+		uint8_t c = parity_coefficient(1, j);
+
+		ck_assert_uint_eq(parity_coefficient(0, j), 1);
+		ck_assert_uint_eq(times(c, (uint8_t)(254 ^ j)), 255 ^ j);
+		/* Any two columns can be solved for: 1 * c(j) - 1 * c(k) is not
+		 * 0. */
+		ck_assert(!seen[c]);
+		seen[c] = true;
+	}
+	ck_assert(!seen[0]);
+}
+END_TEST
+
+START_TEST(parity_is_what_the_model_says)
+{
+	static const size_t length[] = { 1, 31, 32, 33, 100, 4096, 65537 };
+	static uint8_t data[65537], row[2][65537], model[2][65537];
+	uint8_t *const to[] = { row[0], row[1] };
+	struct dice dice = { 1 };
+
+	for (unsigned j = 0; j < MEMBERS; j++) {
+		size_t n = length[j];
+
+		for (size_t i = 0; i < n; i++)
+			data[i] = (uint8_t)dice_bits(&dice);
+		parity_add(to, 2, j, data, n);
+		for (unsigned r = 0; r < 2; r++) {
+			uint8_t c = parity_coefficient(r, j);
+
+			for (size_t i = 0; i < n; i++)
+				model[r][i] ^= times(c, data[i]);
+		}
+	}
+	ck_assert_mem_eq(row, model, sizeof row);
+}
+END_TEST
+
+/* ---- files --------------------------------------------------------------- */
+
+static struct scratch s;
+static uint8_t data[MEMBERS][MOST], row[2][MOST];
+static size_t bytes_of[MEMBERS];
+static int dir;
+
+static void
+file_write(const char *name, const void *from, size_t bytes)
+{
+	int fd = openat(dir, name, O_CREAT | O_TRUNC | O_WRONLY, 0644);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, from, bytes), (ssize_t)bytes);
+	close(fd);
+}
+
+static void
+file_spoil(const char *name, off_t at)
+{
+	int fd = openat(dir, name, O_RDWR);
+	uint8_t byte;
+
+	ck_assert_int_eq(pread(fd, &byte, 1, at), 1);
+	byte ^= 4;
+	ck_assert_int_eq(pwrite(fd, &byte, 1, at), 1);
+	close(fd);
+}
+
+/* Makes a group of n members of different lengths, of which the first is the
+ * longest, and how to heal one of them. */
+static struct parity_heal *
+group_make(unsigned n, unsigned rows)
+{
+	uint8_t *const to[] = { row[0], row[1] };
+	struct parity_heal *h = parity_heal_make(n);
+	struct dice dice = { n };
+
+	memset(row, 0, sizeof row);
+	h->rows = rows;
+	for (unsigned j = 0; j < n; j++) {
+		struct parity_source *m = &h->member[j];
+
+		bytes_of[j] = MOST - j * 100001;
+		for (size_t i = 0; i < bytes_of[j]; i += 8) {
+			uint64_t word = dice_bits(&dice);
+
+			memcpy(data[j] + i, &word,
+			       bytes_of[j] - i < 8 ? bytes_of[j] - i : 8);
+		}
+		parity_add(to, rows, j, data[j], bytes_of[j]);
+		snprintf(m->file, sizeof m->file, "m%u", j);
+		*m = (struct parity_source){ .dir = dir,
+					     .offset = j,
+					     .bytes = bytes_of[j],
+					     .summed = true,
+					     .crc = crc32c(0, data[j],
+							   bytes_of[j]) };
+		snprintf(m->file, sizeof m->file, "m%u", j);
+	}
+	for (unsigned r = 0; r < rows; r++) {
+		struct parity_source *p = &h->parity[r];
+
+		*p = (struct parity_source){ .dir = dir,
+					     .bytes = MOST,
+					     .summed = true,
+					     .crc = crc32c(0, row[r], MOST) };
+		snprintf(p->file, sizeof p->file, "p%u", r);
+		file_write(p->file, row[r], MOST);
+	}
+	return h;
+}
+
+/* Writes the members again, each behind as many bytes as its offset. */
+static void
+members_write(unsigned n)
+{
+	static uint8_t shifted[MOST + MEMBERS];
+	char name[8];
+
+	for (unsigned j = 0; j < n; j++) {
+		memset(shifted, 0xee, j);
+		memcpy(shifted + j, data[j], bytes_of[j]);
+		snprintf(name, sizeof name, "m%u", j);
+		file_write(name, shifted, bytes_of[j] + j);
+	}
+}
+
+static void
+healed(struct parity_heal *h, unsigned wanted)
+{
+	uint8_t *got;
+
+	h->wanted = wanted;
+	ck_assert_int_eq(parity_heal(h, &got), 0);
+	ck_assert_mem_eq(got, data[wanted], bytes_of[wanted]);
+	free(got);
+}
+
+static void
+refused(struct parity_heal *h, unsigned wanted, int err)
+{
+	uint8_t *got;
+
+	h->wanted = wanted;
+	ck_assert_int_eq(parity_heal(h, &got), err);
+}
+
+static void
+setup(void)
+{
+	scratch_make(&s);
+	dir = open(s.path, O_RDONLY | O_DIRECTORY);
+}
+
+static void
+teardown(void)
+{
+	close(dir);
+	scratch_remove(&s);
+}
+
+START_TEST(any_one_or_two_are_computed)
+{
+	setup();
+	for (unsigned n = 1; n <= MEMBERS; n += 3) {
+		struct parity_heal *h = group_make(n, 2);
+
+		members_write(n);
+		for (unsigned i = 0; i < n; i++) {
+			h->member[i].dir = -1;
+			for (unsigned k = 0; k < n; k++) {
+				h->member[k].dir = -1;
+				healed(h, i);
+				h->member[k].dir = k == i ? -1 : dir;
+			}
+			/* One of them, and either parity block. */
+			for (unsigned r = 0; r < 2; r++) {
+				h->parity[r].dir = -1;
+				healed(h, i);
+				h->parity[r].dir = dir;
+			}
+			h->member[i].dir = dir;
+		}
+		free(h);
+	}
+	teardown();
+}
+END_TEST
+
+START_TEST(more_are_refused)
+{
+	struct parity_heal *h;
+
+	setup();
+	h = group_make(4, 2);
+	members_write(4);
+	h->member[0].dir = h->member[1].dir = h->member[3].dir = -1;
+	refused(h, 0, -ENODATA);
+	h->member[3].dir = dir;
+	h->parity[0].dir = -1;
+	refused(h, 0, -ENODATA);
+	free(h);
+	h = group_make(4, 1);
+	h->member[0].dir = -1;
+	healed(h, 0);
+	h->member[2].dir = -1;
+	refused(h, 0, -ENODATA);
+	h->member[2].dir = dir;
+	h->parity[0].bytes = 0; /* never written */
+	refused(h, 0, -ENODATA);
+	free(h);
+	teardown();
+}
+END_TEST
+
+START_TEST(a_source_that_lies_is_not_used)
+{
+	struct parity_heal *h;
+
+	setup();
+	h = group_make(5, 2);
+	members_write(5);
+	file_spoil("m3", 1234567);
+	healed(h, 1); /* m3 counts as lost, too */
+	healed(h, 3);
+	file_spoil("p0", MOST - 1);
+	healed(h, 3);
+	refused(h, 1, -ENODATA);
+	members_write(5);
+	healed(h, 1);
+	/* Short, and gone. */
+	file_write("m2", data[2], 1000);
+	refused(h, 1, -ENODATA);
+	file_write("p0", row[0], MOST);
+	healed(h, 1);
+	ck_assert_int_eq(unlinkat(dir, "m2", 0), 0);
+	healed(h, 1);
+	/* What is left contradicts the block's own checksum. */
+	h->member[1].crc ^= 1;
+	refused(h, 1, -EBADMSG);
+	free(h);
+	teardown();
+}
+END_TEST
+
+/* ---- the list ------------------------------------------------------------ */
+
+static struct index_record
+record(uint64_t number)
+{
+	return (struct index_record){ .number = number,
+				      .first = number * 1000,
+				      .bytes = 1000 - number % 100,
+				      .present = 990,
+				      .missing = 10,
+				      .crc = (uint32_t)number * 77,
+				      .flags = INDEX_SUMMED,
+				      .kind = INDEX_BLOCK };
+}
+
+static size_t
+tail(uint8_t *raw, uint64_t group, uint16_t r, unsigned members)
+{
+	struct parity_record p = { .group = group,
+				   .bytes = 1000,
+				   .members = members,
+				   .crc = 5,
+				   .row = r,
+				   .rows = 2 };
+	struct index_record m[8];
+
+	for (unsigned i = 0; i < members; i++)
+		m[i] = record(group + i);
+	parity_pack(raw, &p, m);
+	return parity_tail_bytes(members);
+}
+
+static void
+list_read(struct parity_table *t, const void *raw, size_t bytes, unsigned disk)
+{
+	int fd;
+
+	file_write("list", raw, bytes);
+	fd = openat(dir, "list", O_RDONLY);
+	ck_assert_int_eq(parity_read(t, fd, disk), 0);
+	close(fd);
+}
+
+START_TEST(a_table_has_what_the_lists_say)
+{
+	struct parity_table t = { 0 };
+	const struct parity_member *m;
+	static uint8_t raw[1 << 20];
+	size_t n = 0;
+
+	setup();
+	for (uint64_t g = 0; g < 1000; g++)
+		n += tail(raw + n, 4000 - 4 * g, 0, 3);
+	list_read(&t, raw, n, 1);
+	n = tail(raw, 8, 1, 3);
+	n += tail(raw + n, 12, 1, 3);
+	raw[n - 1] ^= 1; /* the last member's check */
+	n += tail(raw + n, 16, 1, 3);
+	/* A torn tail. */
+	n += tail(raw + n, 20, 1, 3) - 1;
+	list_read(&t, raw, n, 2);
+	ck_assert_int_eq(parity_sort(&t), 0);
+	ck_assert_uint_eq(t.blocks, 1002);
+	ck_assert_uint_eq(t.numbers, 3000);
+	for (uint64_t number = 4; number < 4003; number++) {
+		m = parity_find(&t, number);
+		if (number % 4 == 3) {
+			ck_assert_ptr_null(m);
+			continue;
+		}
+		ck_assert_uint_eq(m->column, number % 4);
+		ck_assert_uint_eq(parity_member_record(&t, m)->first,
+				  number * 1000);
+		ck_assert_uint_eq(t.block[m->block].record.group,
+				  number - number % 4);
+	}
+	/* Both rows of a group lie one behind the other. */
+	m = parity_find(&t, 9);
+	ck_assert_uint_eq(t.block[m->block].disk, 1);
+	ck_assert_uint_eq(t.block[m->block + 1].disk, 2);
+	ck_assert_uint_eq(t.block[m->block + 1].record.group, 8);
+	ck_assert_uint_eq(t.block[m->block + 1].record.row, 1);
+	parity_clear(&t);
+	teardown();
+}
+END_TEST
+
+SUITE("parity", coefficients_are_those_of_the_header,
+      parity_is_what_the_model_says, any_one_or_two_are_computed,
+      more_are_refused, a_source_that_lies_is_not_used,
+      a_table_has_what_the_lists_say)
