@@ -205,6 +205,7 @@ info_counts(struct open_recordings *set, const char *name,
 	c->memory = counts.live_bytes;
 	c->unreadable = counts.unreadable_bytes;
 	c->filled = counts.filled_bytes;
+	c->healed = counts.healed;
 }
 
 /* ---- facts of the recording -------------------------------------------- */
@@ -324,11 +325,12 @@ static int
 add_counts(json_t *info, const struct info_counts *c)
 {
 	return json_object_update_new(
-	    info, json_pack("{s:I, s:I, s:I, s:I}", "read_from_disks",
-			    (json_int_t)c->disks, "read_from_memory",
-			    (json_int_t)c->memory, "unreadable_bytes",
-			    (json_int_t)c->unreadable, "filled_bytes",
-			    (json_int_t)c->filled));
+	    info,
+	    json_pack("{s:I, s:I, s:I, s:I, s:I}", "read_from_disks",
+		      (json_int_t)c->disks, "read_from_memory",
+		      (json_int_t)c->memory, "unreadable_bytes",
+		      (json_int_t)c->unreadable, "filled_bytes",
+		      (json_int_t)c->filled, "healed", (json_int_t)c->healed));
 }
 
 static int

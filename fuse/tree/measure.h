@@ -65,6 +65,7 @@ struct view_choice;
  */
 struct info_counts {
 	uint64_t disks, memory, unreadable, filled; /* bytes */
+	uint64_t healed; /* blocks that were computed from parity */
 };
 
 /*

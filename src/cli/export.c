@@ -264,9 +264,14 @@ static void
 tell_sub(const struct copy *c)
 {
 	struct exporter *e = c->e;
-	json_t *line = json_pack(
-	    "{s:o s:I s:I}", "file", text_json(c->file->path), "bytes",
-	    (json_int_t)c->written, "filled", (json_int_t)c->filled);
+	struct open_recording_counts counts = { .healed = 0 };
+	json_t *line;
+
+	open_recording_counts(e->set, recording_facts(e->rec)->name, &counts);
+	line = json_pack("{s:o s:I s:I s:I}", "file", text_json(c->file->path),
+			 "bytes", (json_int_t)c->written, "filled",
+			 (json_int_t)c->filled, "healed",
+			 (json_int_t)counts.healed);
 
 	if (recording_facts(e->rec)->subs > 1)
 		json_object_set_new(line, "sub", json_integer(c->sub));
@@ -516,6 +521,7 @@ run(const struct cli *cli, const void *values, char **operand)
 		err = open_recording_get(set, operand[0], &e.op, &fault);
 	if (!err) {
 		e.rec = open_recording_rec(e.op);
+		e.set = set;
 		err = export_all(&e, &fault);
 		open_recording_put(e.op);
 	}

@@ -20,6 +20,7 @@ struct export_args {
 struct exporter {
 	const struct cli *cli;
 	const struct export_args *args;
+	struct open_recordings *set;
 	struct open_recording *op;
 	struct recording *rec; /* what is there of it */
 	const char *file;      /* as typed; "-": standard output */

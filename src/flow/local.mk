@@ -41,6 +41,7 @@ libflow_a_SOURCES = \
 	%D%/output/disk_choice.c %D%/output/disk_choice.h \
 	%D%/output/durable_set.c %D%/output/durable_set.h \
 	%D%/output/output.c %D%/output/output.h \
+	%D%/output/parity_groups.c %D%/output/parity_groups.h \
 	%D%/output/queue.c %D%/output/queue.h \
 	%D%/write/chunk.c %D%/write/chunk.h \
 	%D%/write/disk_plugin.c %D%/write/disk_plugin.h \

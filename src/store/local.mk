@@ -32,7 +32,8 @@ libstore_a_SOURCES += \
 	%D%/recording/loss.c %D%/recording/loss.h %D%/recording/recording.c \
 	%D%/recording/recording.h %D%/recording/recording_info.c \
 	%D%/recording/recording_list.c %D%/recording/recording_merge.c \
-	%D%/recording/recording_meta.c %D%/recording/recording_place.c \
+	%D%/recording/recording_meta.c %D%/recording/recording_parity.c \
+	%D%/recording/recording_place.c \
 	%D%/recording/recording_info.h %D%/recording/recording_priv.h %D%/recording/recording_read.c
 
 # store/list

@@ -80,6 +80,7 @@ FLOW_LONG = \
 	%D%/layouts_crash.sh \
 	%D%/layouts_full.sh \
 	%D%/plan.sh \
+	%D%/parity.sh \
 	%D%/fanout_nics.sh \
 	%D%/receivers.sh \
 	%D%/fanout_rings.sh \

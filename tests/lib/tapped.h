@@ -67,7 +67,7 @@ all_open(struct tapped *t)
 	ck_assert_int_eq(block_pool_borrow(t->arena, &t->pool, &args, &fault),
 			 0);
 	ck_assert_int_eq(queue_make(&t->queue, BLOCKS), 0);
-	ck_assert_int_eq(taker_join(&t->taker, t->queue), 0);
+	ck_assert_int_eq(taker_join(&t->taker, t->queue, 0), 0);
 	t->shape = (struct format_shape){ .payload = BYTES, .parts = 1 };
 	t->output = output_new(t);
 }

@@ -558,6 +558,23 @@ absent_rows(struct table *t, const json_t *info)
 		table_cell(t, "%" PRIu64 " blocks are on none of the disks",
 			   field_number(info, "absent"));
 	}
+	if (field_number(info, "parity")) {
+		table_cell(t, "parity");
+		table_cell(t,
+			   "of %" PRIu64 " disk%s, for %" PRIu64 " of %" PRIu64
+			   " chunks",
+			   field_number(info, "parity"),
+			   field_number(info, "parity") > 1 ? "s" : "",
+			   field_number(info, "protected"),
+			   field_number(info, "chunks"));
+	}
+	if (field_number(info, "computed")) {
+		table_cell(t, "computed");
+		table_cell(t,
+			   "%" PRIu64 " chunks of disks that are away, from "
+			   "parity",
+			   field_number(info, "computed"));
+	}
 	if (field_number(info, "left_out")) {
 		table_cell(t, "left out");
 		table_cell(

@@ -13,6 +13,7 @@
 
 #include "base/module.h"
 #include "flow/heaps/heaps.h"
+#include "flow/output/parity_groups.h"
 #include "flow/slots/slots.h"
 
 #define AT(member) offsetof(struct stream_options, member)
@@ -104,6 +105,12 @@ const struct option_key stream_options[] = {
 	  .offset = AT(vbs_cfg),
 	  .help = "write NAME.cfg beside the chunks at the end, by which "
 		  "VLBI-streamer's vbs_fs finds a recording" },
+	{ .name = "parity",
+	  .type = OPTION_COUNT,
+	  .offset = AT(parity),
+	  .max = 2,
+	  .help = "so many disks may die without a packet lost: parity is "
+		  "written across disks, from parity + 2 on" },
 	{ .name = "fill",
 	  .type = OPTION_CHOICE,
 	  .offset = AT(fill),
@@ -327,12 +334,30 @@ stream_pool_args(const struct stream *s)
 	};
 }
 
+struct block_pool_args
+stream_parity_args(const struct stream *s)
+{
+	/* One group takes members, one waits for its disks, two are written; and
+	 * the parts of a split stream have groups of their own. */
+	enum { GROUPS = 4 };
+
+	return (struct block_pool_args){
+		.blocks = s->o.parity * (s->keys + GROUPS - 1),
+		.slots = s->geometry.slots,
+		.slot_bytes = s->geometry.payload,
+		.extra = parity_groups_extra(),
+		.subs = 1,
+	};
+}
+
 uint64_t
 stream_memory(const struct stream *s)
 {
 	struct block_pool_args blocks = stream_pool_args(s);
+	struct block_pool_args parity = stream_parity_args(s);
+	uint64_t bytes = block_pool_need(&blocks);
 
-	return block_pool_need(&blocks);
+	return parity.blocks ? bytes + block_pool_need(&parity) : bytes;
 }
 
 uint32_t

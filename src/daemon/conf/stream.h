@@ -37,6 +37,7 @@ struct stream_options {
 	uint32_t channels_per_file;
 	const char *layout, *fill;
 	bool vbs_cfg;
+	uint32_t parity; /* parity blocks of a group; 0: none */
 	bool checksum;
 	uint64_t max_gap;
 	int64_t max_age;
@@ -106,6 +107,9 @@ int stream_plan(struct stream *s, const char *where, unsigned disks,
 
 /* Returns the number and size of the blocks that a recording borrows. */
 struct block_pool_args stream_pool_args(const struct stream *s);
+
+/* The same of its parity blocks; blocks 0: it has none. */
+struct block_pool_args stream_parity_args(const struct stream *s);
 
 /* Returns the bytes of memory that a recording borrows. */
 uint64_t stream_memory(const struct stream *s);

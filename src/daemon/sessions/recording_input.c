@@ -56,6 +56,8 @@ recording_input_close(struct recording_input *s)
 		backlog_free(s->part[i].backlog);
 	if (s->pool)
 		block_pool_return(s->pool);
+	if (s->parity)
+		block_pool_return(s->parity);
 	if (s->changed) /* another recording may wait for that memory */
 		s->changed(s->arg);
 	free(s->part);
@@ -108,6 +110,22 @@ blocks_most(struct arena *arena, const struct block_pool_args *blocks)
 	return most < BLOCKS_MOST ? (unsigned)most : BLOCKS_MOST;
 }
 
+/* Borrows memory for parity.  A recording without it is better than none. */
+static void
+parity_borrow(struct recording_input *s, struct arena *arena)
+{
+	struct block_pool_args blocks = stream_parity_args(s->in->stream);
+	struct fault fault;
+
+	if (!blocks.blocks)
+		return;
+	blocks.who = s->name;
+	blocks.most = 4 * blocks.blocks;
+	if (block_pool_borrow(arena, &s->parity, &blocks, &fault))
+		log_line(LEVEL_WARN, s->name,
+			 "recorded without parity: there is no memory for it");
+}
+
 int
 recording_input_open(struct recording_input **input, struct stream_input *in,
 		     struct arena *arena, const char *name, bool later,
@@ -119,6 +137,8 @@ recording_input_open(struct recording_input **input, struct stream_input *in,
 	blocks.who = name;
 	blocks.most = blocks_most(arena, &blocks);
 	err = open_with(input, in, arena, blocks, later, fault);
+	if (!err)
+		parity_borrow(*input, arena);
 	if (!err && !block_pool_filled((*input)->pool))
 		log_line(
 		    LEVEL_WARN, name,

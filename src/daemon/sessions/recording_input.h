@@ -54,6 +54,7 @@ struct recording_input {
 	struct stream_input *in;
 	char name[160]; /* of the recording */
 	struct block_pool *pool;
+	struct block_pool *parity; /* of parity blocks; NULL: none */
 	struct time_window time_window;
 	int64_t keep; /* ns of data to keep from before the time window opens */
 	struct recording_input_share

@@ -610,6 +610,9 @@ info_take(struct session *s, struct info *info)
 		.fill = s->stream->o.fill,
 		.layout = s->stream->o.layout,
 		.absent = atomic_load(&o->absent),
+		.parity = s->stream->o.parity,
+		.protected =
+		    o->groups ? parity_groups_counts(o->groups).members : 0,
 		.resumed = resumed_json(o),
 		.store = store_name(s->shape),
 	};

@@ -351,7 +351,8 @@ head_make(struct session *s)
 				  .channels_per_file =
 				      stream->o.channels_per_file,
 				  .max_loss = stream->o.max_loss,
-				  .vbs_cfg = stream->o.vbs_cfg };
+				  .vbs_cfg = stream->o.vbs_cfg,
+				  .parity = stream->o.parity };
 	const struct disk_set *set = s->host->disks;
 	const char *path[DISK_SET_MOST];
 
@@ -378,7 +379,9 @@ output_open(struct session *s, bool resume, struct fault *fault)
 				    .fill = s->stream->fill,
 				    .whole = s->stream->layout == LAYOUT_MARK6,
 				    .format = s->stream->format,
-				    .shape = s->shape };
+				    .shape = s->shape,
+				    .parity = s->stream->o.parity,
+				    .parity_pool = s->input->parity };
 	int err = resume ? session_resume(s, &args, fault) : -ENOENT;
 
 	if (err == -ENOENT)
@@ -686,6 +689,7 @@ session_free(struct session *s)
 {
 	if (s->output) {
 		/* closes an output that may never have begun */
+		output_protect_end(s->output);
 		output_end(s->output);
 		output_drop(s->output);
 	}
@@ -873,6 +877,12 @@ writing_look(struct session *s, int64_t now)
 			s->reason = "no disk is left";
 		}
 		disk_set_abandon(s->host->disks, s->output);
+		left = atomic_load_explicit(&s->output->in_flight,
+					    memory_order_acquire);
+	}
+	/* The last groups end with the last block, and are written, too. */
+	if (!left) {
+		output_protect_end(s->output);
 		left = atomic_load_explicit(&s->output->in_flight,
 					    memory_order_acquire);
 	}

@@ -398,6 +398,8 @@ block_pool_take(struct block_pool *p, unsigned sub)
 	b->gap = 0;
 	b->fps = 0;
 	b->brought = NULL;
+	b->parity = NULL;
+	b->grouped = 0;
 	b->quantum = p->a.quantum;
 	b->state = BLOCK_OPEN;
 	return b;
@@ -467,6 +469,8 @@ block_free(struct block *b)
 	shm_page_hide(b);
 	free(b->brought);
 	b->brought = NULL;
+	free(b->parity);
+	b->parity = NULL;
 	b->state = BLOCK_FREE;
 	pthread_mutex_lock(&p->lock);
 	if (p->held[b->taker]-- <= p->each)

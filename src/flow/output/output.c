@@ -17,6 +17,7 @@
 #include "flow/memory/block_record.h"
 #include "flow/memory/block_pool.h"
 #include "flow/memory/checksums.h"
+#include "flow/output/parity_groups.h"
 #include "flow/memory/tap.h"
 #include "store/record/geometry.h"
 #include "store/record/meta.h"
@@ -437,7 +438,8 @@ take_disks(struct output *o, const struct output_args *a)
 	for (size_t i = 0; i < n; i++) {
 		struct output_disk *d;
 
-		if (b[i].disk < 0 || b[i].record.kind != INDEX_BLOCK ||
+		if (b[i].disk < 0 || b[i].computed ||
+		    b[i].record.kind != INDEX_BLOCK ||
 		    a->resume_disk[b[i].disk] >= o->disks)
 			continue;
 		d = &o->disk[a->resume_disk[b[i].disk]];
@@ -565,6 +567,7 @@ output_found(struct output *o, const char *path,
 static void
 output_free(struct output *o)
 {
+	parity_groups_free(o->groups);
 	for (unsigned i = 0; o->sub && i < o->subs; i++) {
 		fill_finish(&o->sub[i].fill);
 		pthread_mutex_destroy(&o->sub[i].lock);
@@ -618,6 +621,40 @@ parts_make(struct output *o, const struct output_args *a)
 	return o->name && o->head && o->disk && o->run && o->sub ? 0 : -ENOMEM;
 }
 
+static unsigned
+parity_disks(void *arg)
+{
+	const struct output *o = arg;
+
+	return queue_disks(o->queue);
+}
+
+static void
+parity_put(void *arg, struct block *const *b, unsigned n)
+{
+	struct output *o = arg;
+
+	for (unsigned i = 0; i < n; i++)
+		b[i]->session = o;
+	atomic_fetch_add_explicit(&o->in_flight, n, memory_order_relaxed);
+	queue_put_parity(o->queue, b, n);
+}
+
+static int
+groups_make(struct output *o, const struct output_args *a)
+{
+	const struct parity_groups_args args = {
+		.rows = a->parity,
+		.pool = a->parity_pool,
+		.age = a->durable > NS_SECOND ? a->durable : NS_SECOND,
+		.disks = parity_disks,
+		.put = parity_put,
+		.arg = o,
+	};
+
+	return parity_groups_make(&o->groups, &args);
+}
+
 int
 output_make(struct output **output, const struct output_args *a)
 {
@@ -645,6 +682,8 @@ output_make(struct output **output, const struct output_args *a)
 	err = parts_make(o, a);
 	if (!err && a->resume)
 		err = totals_resume(o, a);
+	if (!err && a->parity_pool)
+		err = groups_make(o, a);
 	durable_set_init(&o->settled, o->first_number);
 	if (err) {
 		output_free(o);
@@ -785,6 +824,64 @@ output_seal(struct output *o, struct block *b)
 		lent_blocks_offer(block_pool_lent(b->pool), b);
 }
 
+/* The lines about the packets of a block that the metadata of the disk with its
+ * parity has as well: that of its own disk goes with the disk.  Malloc'ed, or
+ * NULL. */
+static char *
+member_lines(const struct output *o, const struct block *b)
+{
+	json_t *line = NULL;
+	char *text = NULL, *lines;
+	size_t bytes;
+
+	if (b->brought)
+		return strndup(b->brought->lines, b->brought->lines_bytes);
+	if (b->notes && o->shape->store == HEAP_CUBE)
+		line = meta_heap_holes(b);
+	else if (!b->notes && b->filled < b->used)
+		line = meta_holes(b);
+	if (line)
+		text = json_dumps(line, JSON_COMPACT);
+	json_decref(line);
+	if (!text)
+		return NULL;
+	bytes = strlen(text);
+	lines = realloc(text, bytes + 2);
+	if (!lines)
+		free(text);
+	else
+		strcpy(lines + bytes, "\n");
+	return lines;
+}
+
+void
+output_protect(struct output *o, struct block *b, unsigned disk)
+{
+	struct index_record r;
+	char *lines;
+
+	if (!o->groups || b->parity)
+		return;
+	r = block_record(o->format, o->shape, b);
+	lines = member_lines(o, b);
+	parity_groups_add(o->groups, b, &r, lines, disk);
+	free(lines);
+}
+
+void
+output_protect_look(struct output *o, int64_t now)
+{
+	if (o->groups)
+		parity_groups_look(o->groups, now);
+}
+
+void
+output_protect_end(struct output *o)
+{
+	if (o->groups)
+		parity_groups_end(o->groups);
+}
+
 static void
 account(struct output *o, struct block *b)
 {
@@ -814,10 +911,21 @@ written_count(struct output *o, const struct block *b, unsigned disk)
 	add(&o->chunks, 1);
 }
 
+static void
+parity_count(struct output *o, const struct block *b, unsigned disk)
+{
+	add(&o->disk[disk].bytes, block_bytes(b));
+	add(&o->parity_bytes, block_bytes(b));
+	add(&o->parity_blocks, 1);
+}
+
 void
 output_written(struct output *o, struct block *b, unsigned disk)
 {
-	written_count(o, b, disk);
+	if (b->parity)
+		parity_count(o, b, disk);
+	else
+		written_count(o, b, disk);
 	account(o, b);
 }
 
@@ -837,8 +945,13 @@ void
 output_regain(struct output *o, struct block *b, unsigned disk)
 {
 	pthread_mutex_lock(&o->lock);
-	lost_count(o, b, -1);
-	written_count(o, b, disk);
+	if (b->parity) {
+		add(&o->parity_lost, (uint64_t)-1);
+		parity_count(o, b, disk);
+	} else {
+		lost_count(o, b, -1);
+		written_count(o, b, disk);
+	}
 	pthread_mutex_unlock(&o->lock);
 	block_drop(b);
 }
@@ -846,6 +959,11 @@ output_regain(struct output *o, struct block *b, unsigned disk)
 void
 output_lost(struct output *o, struct block *b)
 {
+	if (b->parity) {
+		add(&o->parity_lost, 1);
+		account(o, b);
+		return;
+	}
 	pthread_mutex_lock(&o->lock);
 	lost_count(o, b, 1);
 	pthread_mutex_unlock(&o->lock);

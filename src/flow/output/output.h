@@ -11,6 +11,7 @@
 #include "store/record/block.h"
 #include "flow/output/queue.h"
 #include "flow/output/durable_set.h"
+#include "flow/output/parity_groups.h"
 #include "store/record/fill.h"
 #include "store/record/index.h"
 #include "store/finish/resume.h"
@@ -103,6 +104,11 @@ struct output_args {
 	 * output copies it then, and writers see only the copy. */
 	const struct format_shape *shape;
 
+	/* Parity blocks of each group, from this pool, which is not used behind
+	 * output_protect_end(); NULL: there is no parity. */
+	unsigned parity;
+	struct block_pool *parity_pool;
+
 	/* The recording to be continued after an interruption; NULL: a new
 	 * recording.  With `resume`, `head` is the old recording's first
 	 * line. */
@@ -168,6 +174,11 @@ struct output {
 	 * confirm it. */
 	_Atomic uint64_t risk_packets;
 	_Atomic uint64_t records; /* index records, with those of gaps */
+
+	struct parity_groups *groups; /* NULL: there is no parity */
+	/* Parity blocks that are on disks, with their bytes, and those that are
+	 * on none. */
+	_Atomic uint64_t parity_blocks, parity_bytes, parity_lost;
 
 	/* The first number that this process gives; 0 in a new recording. */
 	uint64_t first_number;
@@ -240,6 +251,16 @@ void output_put(void *output, struct block *b);
 /* Fills every missing packet of a CLOSED block, takes its checksums and makes
  * it SEALED.  Does nothing to a SEALED block.  The writer that owns it. */
 void output_seal(struct output *o, struct block *b);
+
+/*
+ * Parity (parity_groups.h).  output_protect adds a SEALED block of data that disk
+ * number `disk` begins to write; its writer.  output_protect_look ends groups
+ * that are old; any writer.  output_protect_end ends all, whose parity blocks are
+ * in flight then; the event loop, when no block is in flight.
+ */
+void output_protect(struct output *o, struct block *b, unsigned disk);
+void output_protect_look(struct output *o, int64_t now);
+void output_protect_end(struct output *o);
 
 /* Accounts for a block that is on disk number `disk`, or (lost) on no disk, and
  * drops it.  Any thread that owns the block. */

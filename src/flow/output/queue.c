@@ -28,6 +28,8 @@ struct taker {
 	bool waiting;	    /* linked in queue::free */
 	bool poked;	    /* the next wait returns -EINTR */
 	struct taker *next; /* linked in queue::free */
+	struct taker *peer; /* linked in queue::joined */
+	unsigned disk;
 };
 
 struct queue {
@@ -37,6 +39,7 @@ struct queue {
 	struct block *head, **tail;
 	/* Disks that wait for a block, longest wait first. */
 	struct taker *free, **last;
+	struct taker *joined; /* all disks */
 	struct disk_choices choices;
 	unsigned length, most;
 	bool ended; /* by queue_drain */
@@ -67,7 +70,7 @@ queue_free(struct queue *q)
 }
 
 int
-taker_join(struct taker **taker, struct queue *q)
+taker_join(struct taker **taker, struct queue *q, unsigned disk)
 {
 	struct taker *t = calloc(1, sizeof *t);
 	pthread_condattr_t attr;
@@ -79,23 +82,25 @@ taker_join(struct taker **taker, struct queue *q)
 	pthread_cond_init(&t->wake, &attr);
 	pthread_condattr_destroy(&attr);
 	t->queue = q;
+	t->disk = disk;
 	pthread_mutex_lock(&q->lock);
+	t->peer = q->joined;
+	q->joined = t;
 	disk_choice_join(&q->choices, &t->choice);
 	pthread_mutex_unlock(&q->lock);
 	*taker = t;
 	return 0;
 }
 
+/* Takes the block at this place of the list. */
 static struct block *
-block_pop(struct queue *q)
+block_take(struct queue *q, struct block **at)
 {
-	struct block *b = q->head;
+	struct block *b = *at;
 
-	if (!b)
-		return NULL;
-	q->head = b->next;
-	if (!q->head)
-		q->tail = &q->head;
+	*at = b->next;
+	if (!b->next)
+		q->tail = at;
 	b->next = NULL;
 	q->length--;
 	return b;
@@ -148,42 +153,89 @@ as_choice(const struct block *b)
 	/* A block of heaps knows its bytes only once it is sealed; this is the
 	 * most. */
 	c.bytes = (uint64_t)(b->notes ? b->slots : b->used) * b->slot_bytes;
-	c.tight = b->pool && block_pool_free_blocks(b->pool) <
-				 block_pool_blocks(b->pool) / 4;
+	c.tight =
+	    b->pool && !b->parity &&
+	    block_pool_free_blocks(b->pool) < block_pool_blocks(b->pool) / 4;
 	return c;
 }
 
-/* Returns the waiting disk that gets block `b`; NULL: none is fit.  Once the
- * queue is closed, every disk is fit. */
+/* True if this disk may have the block: always, unless it is parity of what the
+ * disk has, and another disk could have it. */
+static bool
+may_have(const struct queue *q, const struct taker *t, const struct block *b)
+{
+	if (!b->parity || !block_bars_has(&b->parity->bars, t->disk))
+		return true;
+	for (const struct taker *o = q->joined; o; o = o->peer) {
+		if (!block_bars_has(&b->parity->bars, o->disk))
+			return false;
+	}
+	return true;
+}
+
+/* True if the disk is fit for a block.  Once the queue is closed, every disk
+ * is. */
+static bool
+is_fit(const struct queue *q, const struct taker *t, const struct block *b,
+       const struct disk_choice_block *c)
+{
+	return may_have(q, t, b) &&
+	       (q->ended || disk_choice_fit(&q->choices, &t->choice, c));
+}
+
+/* Returns the waiting disk that gets block `b`; NULL: none is fit. */
 static struct taker *
-taker_best(struct queue *q, const struct disk_choice_block *b)
+taker_best(struct queue *q, const struct block *b,
+	   const struct disk_choice_block *c)
 {
 	struct taker *best = NULL;
 
 	for (struct taker *t = q->free; t; t = t->next) {
-		if (!q->ended && !disk_choice_fit(&q->choices, &t->choice, b))
+		if (!is_fit(q, t, b, c))
 			continue;
-		if (!best || disk_choice_better(&t->choice, &best->choice, b))
+		if (!best || disk_choice_better(&t->choice, &best->choice, c))
 			best = t;
 	}
 	return best;
 }
 
+/* Takes the block at this place of the list for a disk.  The other parity blocks
+ * of its group are for others. */
+static struct block *
+block_serve(struct queue *q, struct block **at, struct taker *t,
+	    const struct disk_choice_block *c)
+{
+	struct block *b = block_take(q, at);
+
+	disk_choice_serve(&q->choices, &t->choice, c);
+	for (struct block *o = q->head; b->parity && o; o = o->next) {
+		if (o->parity && o->session == b->session &&
+		    o->parity->group == b->parity->group)
+			block_bars_add(&o->parity->bars, t->disk);
+	}
+	return b;
+}
+
 /* Hands blocks to waiting disks until one of both lists is empty or no disk is
- * fit. */
+ * fit.  Only parity is passed by: blocks of data are all alike. */
 static void
 blocks_deal(struct queue *q)
 {
-	while (q->head && q->free) {
-		struct disk_choice_block b = as_choice(q->head);
-		struct taker *t = taker_best(q, &b);
+	struct block **at = &q->head;
 
-		if (!t)
+	while (*at && q->free) {
+		struct disk_choice_block c = as_choice(*at);
+		struct taker *t = taker_best(q, *at, &c);
+
+		if (!t && !(*at)->parity)
 			return;
-		disk_choice_serve(&q->choices, &t->choice, &b);
-		taker_unlink(q, t);
-		t->got = block_pop(q);
-		pthread_cond_signal(&t->wake);
+		if (t) {
+			taker_unlink(q, t);
+			t->got = block_serve(q, at, t, &c);
+			pthread_cond_signal(&t->wake);
+		} else {
+			at = &(*at)->next;
+		}
 	}
 }
 
@@ -192,23 +244,27 @@ blocks_deal(struct queue *q)
 static struct block *
 block_for(struct queue *q, struct taker *t)
 {
-	struct disk_choice_block b;
+	struct block **at = &q->head;
+	struct disk_choice_block c;
 
-	if (!q->head)
+	while (*at && !may_have(q, t, *at))
+		at = &(*at)->next;
+	if (!*at)
 		return NULL;
-	b = as_choice(q->head);
-	if (!q->ended && !disk_choice_fit(&q->choices, &t->choice, &b))
-		return NULL;
-	disk_choice_serve(&q->choices, &t->choice, &b);
-	return block_pop(q);
+	c = as_choice(*at);
+	return is_fit(q, t, *at, &c) ? block_serve(q, at, t, &c) : NULL;
 }
 
 void
 taker_leave(struct taker *t)
 {
 	struct queue *q = t->queue;
+	struct taker **at;
 
 	pthread_mutex_lock(&q->lock);
+	for (at = &q->joined; *at != t; at = &(*at)->peer)
+		;
+	*at = t->peer;
 	disk_choice_leave(&q->choices, &t->choice);
 	blocks_deal(q); /* a benched disk may be needed now */
 	pthread_mutex_unlock(&q->lock);
@@ -258,6 +314,28 @@ queue_return(struct queue *q, struct block *b)
 	block_push(q, b, true);
 	blocks_deal(q);
 	pthread_mutex_unlock(&q->lock);
+}
+
+void
+queue_put_parity(struct queue *q, struct block *const *b, unsigned n)
+{
+	pthread_mutex_lock(&q->lock);
+	for (unsigned i = n; i--;)
+		block_push(q, b[i], true);
+	blocks_deal(q);
+	pthread_mutex_unlock(&q->lock);
+}
+
+unsigned
+queue_disks(struct queue *q)
+{
+	unsigned n = 0;
+
+	pthread_mutex_lock(&q->lock);
+	for (const struct taker *t = q->joined; t; t = t->peer)
+		n += !t->choice.benched;
+	pthread_mutex_unlock(&q->lock);
+	return n;
 }
 
 static int
@@ -332,7 +410,7 @@ queue_rest(struct queue *q)
 	struct block *b;
 
 	pthread_mutex_lock(&q->lock);
-	b = block_pop(q);
+	b = q->head ? block_take(q, &q->head) : NULL;
 	pthread_mutex_unlock(&q->lock);
 	return b;
 }

@@ -17,6 +17,9 @@
  *
  * Blocks for which no disk is left wait until a disk comes back.
  *
+ * A block of parity waits for a disk that may have it, while others pass by.  If
+ * no such disk is left, it goes to any.
+ *
  * At most `most` blocks wait, beside those that are returned.  Many producers;
  * each disk's writer is one taker.  After queue_drain nothing more may be put;
  * takers get what is left, then the end.
@@ -31,7 +34,8 @@ int queue_make(struct queue **queue, unsigned most);
 /* All takers have left, and no block waits. */
 void queue_free(struct queue *queue);
 
-int taker_join(struct taker **taker, struct queue *queue);
+/* `disk`: the number of its writer, by which parity blocks are kept away. */
+int taker_join(struct taker **taker, struct queue *queue, unsigned disk);
 
 void taker_leave(struct taker *taker);
 
@@ -47,6 +51,15 @@ int queue_put(struct queue *queue, struct block *b);
 /* Puts a block that another disk failed to write before the waiting ones; it
  * may be SEALED.  Never refused, also after queue_drain.  Any thread. */
 void queue_return(struct queue *queue, struct block *b);
+
+/* Puts the parity blocks of a group before the waiting ones, each for another
+ * disk, which has no block of the group, as long as there is one.  Never refused.
+ * Any thread. */
+void queue_put_parity(struct queue *queue, struct block *const *b, unsigned n);
+
+/* Returns how many disks take blocks, without those that are benched.  Any
+ * thread. */
+unsigned queue_disks(struct queue *queue);
 
 /*
  * Waits for a block until the time `until` (clock_steady).  With `until` 0 it

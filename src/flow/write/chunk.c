@@ -74,7 +74,11 @@ chunk_begin(struct chunk *c, struct disk_plugins *plugins,
 		return 0;
 	}
 	err = space_check(disk, bytes);
-	if (!err)
+	if (!err && c->b->parity)
+		err = folder_parity_make(c->rec->folder, c->b->parity->group,
+					 bytes, disk_plugins_flags(plugins),
+					 &c->target);
+	else if (!err)
 		err =
 		    folder_target_make(c->rec->folder, c->b->number, bytes,
 				       disk_plugins_flags(plugins), &c->target);
@@ -111,7 +115,7 @@ chunk_end(struct chunk *c)
 	if (ops->finish)
 		finished = ops->finish(c->plugin->state, c->target.fd);
 	err = err ? err : finished;
-	if (!err)
+	if (!err && !c->b->parity)
 		folder_target_wrote(c->rec->folder, &c->target, c->b->data);
 	if (!err)
 		disk_recording_note(c->rec, c->b);

@@ -213,6 +213,8 @@ disk_recording_announce(struct disk_recording *rec, const struct block *b)
 {
 	unsigned subs = rec->output->subs;
 
+	if (b->parity)
+		return;
 	if (subs < 2 && rec->output->shape->store == HEAP_NONE &&
 	    !folder_serial(rec->folder))
 		return;
@@ -236,10 +238,9 @@ sums_add(struct disk_recording *rec, const struct block *b)
 }
 
 static void
-lines_add(struct disk_recording *rec, const struct copied_record *from)
+lines_add(struct disk_recording *rec, const char *lines, size_t bytes)
 {
-	int err =
-	    folder_note_lines(rec->folder, from->lines, from->lines_bytes);
+	int err = folder_note_lines(rec->folder, lines, bytes);
 
 	if (err)
 		note_failed(rec, err);
@@ -254,12 +255,17 @@ record_of(const struct disk_recording *rec, const struct block *b)
 void
 disk_recording_note(struct disk_recording *rec, const struct block *b)
 {
-	struct index_record r = record_of(rec, b);
+	struct index_record r;
 
+	if (b->parity) {
+		lines_add(rec, b->parity->lines, b->parity->lines_bytes);
+		return;
+	}
+	r = record_of(rec, b);
 	sums_add(rec, b);
 	note_run(rec, b);
 	if (b->brought)
-		lines_add(rec, b->brought);
+		lines_add(rec, b->brought->lines, b->brought->lines_bytes);
 	else if (b->notes)
 		heaps_add(rec, b);
 	else if (b->filled < b->used)
@@ -281,13 +287,32 @@ records_add(struct disk_recording *rec, const struct block *b)
 	rec->record[rec->records++] = r;
 }
 
+/* Keeps the tail of a parity block for the list.  Without memory the block has
+ * it alone, which recover finds. */
+static void
+tail_add(struct disk_recording *rec, const struct block *b)
+{
+	uint64_t bytes = b->bytes - b->parity->bytes;
+	uint8_t *grown = realloc(rec->tails, rec->tails_bytes + bytes);
+
+	if (!grown)
+		return;
+	memcpy(grown + rec->tails_bytes, b->data + b->parity->bytes, bytes);
+	rec->tails = grown;
+	rec->tails_bytes += bytes;
+}
+
 void
 disk_recording_add(struct disk_recording *rec, const struct block *b, int fd)
 {
-	if (rec->records == 0)
+	if (!rec->records && !rec->fds)
 		rec->since = clock_steady();
 	if (fd >= 0)
 		rec->fd[rec->fds++] = fd;
+	if (b->parity) {
+		tail_add(rec, b);
+		return;
+	}
 	pthread_mutex_lock(&rec->lock);
 	records_add(rec, b);
 	pthread_mutex_unlock(&rec->lock);
@@ -300,7 +325,7 @@ disk_recording_due(const struct disk_recording *rec)
 {
 	struct output *o = rec->output;
 
-	if (rec->records == 0)
+	if (!rec->records && !rec->fds)
 		return INT64_MAX;
 	if (rec->since < atomic_load_explicit(&o->hurry, memory_order_relaxed))
 		return 0;
@@ -376,6 +401,10 @@ disk_recording_sync(struct disk_recording *rec)
 	}
 	if (!err && rec->records)
 		err = folder_sync(rec->folder, rec->record, rec->records);
+	if (!err && rec->tails_bytes)
+		err = folder_parity_sync(rec->folder, rec->tails,
+					 rec->tails_bytes);
+	rec->tails_bytes = 0;
 	heartbeat_now(rec->beat);
 	if (err)
 		round_say(rec, err);
@@ -397,6 +426,7 @@ disk_recording_close(struct disk_recording *rec, const struct index_record *end,
 	closed = closing ? closing : closed;
 	pthread_mutex_destroy(&rec->lock);
 	output_drop(rec->output);
+	free(rec->tails);
 	free(rec->told);
 	free(rec);
 	return err ? err : closed;

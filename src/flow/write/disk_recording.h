@@ -56,6 +56,11 @@ struct disk_recording {
 	/* How many of them, from the first on, were counted as at risk. */
 	unsigned risked;
 
+	/* Tails of parity blocks that are not yet durable, by the disk's thread
+	 * alone. */
+	uint8_t *tails;
+	size_t tails_bytes;
+
 	/* A line of the metadata could not be written, and that was logged. */
 	bool unnoted;
 	bool unsummed; /* checksums could not be written, and that was logged */

@@ -57,6 +57,7 @@ writer_rounds(struct writer *w, int64_t now)
 	for (struct disk_recording *l = w->recordings; l; l = l->next) {
 		int64_t due = disk_recording_due(l);
 
+		output_protect_look(l->output, now);
 		if (due <= now)
 			round_do(w, l);
 		else if (due < next)
@@ -590,8 +591,14 @@ load_take(struct writer *w, struct block *b)
 	pthread_mutex_unlock(&w->lock);
 	err = load_begin(w, l);
 	heartbeat_now(&w->beat);
-	if (err)
+	if (err) {
 		load_end(w, l, err);
+		return;
+	}
+	/* The disk has something to do while parity is computed. */
+	if (l->output->groups)
+		writes_push(&w->plugins.main.writes);
+	output_protect(l->output, b, w->a.number);
 }
 
 /* ---- on the way ------------------------------------------------------ */
@@ -913,7 +920,7 @@ writer_start(struct writer **writer, const struct writer_args *args)
 	writer_init(w, args);
 	/* Join the queue before the thread starts, so that a block that arrives
 	 * first already counts this disk as a taker. */
-	err = taker_join(&w->taker, w->queue);
+	err = taker_join(&w->taker, w->queue, args->number);
 	if (!err)
 		err = -pthread_create(&w->thread, NULL, writer_run, w);
 	if (err) {

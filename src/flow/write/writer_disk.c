@@ -157,7 +157,7 @@ queue_join(struct writer *w)
 
 	pthread_mutex_lock(&w->lock);
 	if (!w->taker)
-		err = taker_join(&w->taker, w->queue);
+		err = taker_join(&w->taker, w->queue, w->a.number);
 	pthread_mutex_unlock(&w->lock);
 	return err;
 }

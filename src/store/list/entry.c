@@ -439,7 +439,8 @@ look_whole(struct entry_look *l, const struct disks *disks)
 	take_facts(e, recording_facts(rec));
 	block = recording_blocks(rec, &n);
 	for (size_t i = 0; i < n; i++) {
-		if (block[i].disk >= 0 && block[i].disk < ENTRY_DISKS)
+		if (block[i].disk >= 0 && !block[i].computed &&
+		    block[i].disk < ENTRY_DISKS)
 			e->disk[block[i].disk / 64] |= UINT64_C(1)
 						       << block[i].disk % 64;
 	}

@@ -861,7 +861,7 @@ check_disks(struct check_state *l)
 	for (size_t i = rec->blocks; seen && left && i--;) {
 		const struct recording_block *b = &rec->block[i];
 
-		if (b->disk < 0 || seen[b->disk])
+		if (b->disk < 0 || b->computed || seen[b->disk])
 			continue;
 		seen[b->disk] = true;
 		left--;

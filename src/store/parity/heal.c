@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One pass over all sources gives the block: each source has a weight
- * (parity_solve), and its bytes are added to the sum as they are read.  A source
- * turns out to be damaged only when all of it was read; then the sum is worth
- * nothing, and the next attempt counts that source as lost.
+ * All sources are read piece by piece, side by side, and the kernel is told of the
+ * next piece of each, so that all disks are busy.  Each has a weight
+ * (parity_solve), with which its bytes are added to the sum.  A source turns out
+ * to be damaged only when all of it was read; then the sum is worth nothing, and
+ * the next attempt counts that source as lost.
  */
 #include "store/parity/heal.h"
 
@@ -19,13 +20,20 @@
 
 enum { PIECE = 1 << 20 };
 
+/* A source in an attempt. */
+struct heal_source {
+	const struct parity_source *is;
+	bool bad; /* it cannot be used, in this attempt and all others */
+	uint8_t weight;
+	int fd;
+	uint32_t crc; /* of what was read so far */
+};
+
 /* What is known in the course of the attempts. */
 struct attempt {
 	const struct parity_heal *h;
-	bool bad[PARITY_MEMBERS]; /* members that cannot be used */
-	bool bad_row[PARITY_ROWS];
+	struct heal_source member[PARITY_MEMBERS], parity[PARITY_ROWS];
 	unsigned lost[PARITY_ROWS], row[PARITY_ROWS], n;
-	uint8_t weight[PARITY_ROWS];
 	uint8_t *sum, *piece;
 	uint64_t bytes; /* of the sum */
 };
@@ -41,87 +49,133 @@ parity_heal_make(unsigned members)
 	return h;
 }
 
-/* Adds weight * all bytes of a source to the sum.  0 or -errno. */
-static int
-add_source(struct attempt *a, const struct parity_source *s, uint8_t weight)
-{
-	uint32_t crc = 0;
-	int err = 0, fd;
-
-	if (s->dir < 0)
-		return -ENOENT;
-	if (s->bytes > a->bytes)
-		return -EBADMSG;
-	fd = disk_open_at(s->dir, s->file, O_RDONLY, DISK_NO_LINKS);
-	if (fd < 0)
-		return fd;
-	for (uint64_t at = 0; at < s->bytes && !err; at += PIECE) {
-		size_t part = s->bytes - at < PIECE ? s->bytes - at : PIECE;
-		ssize_t got = read_whole(fd, a->piece, part, s->offset + at);
-
-		if (got != (ssize_t)part) {
-			err = got < 0 ? (int)got : -ENODATA;
-		} else {
-			crc = s->summed ? crc32c(crc, a->piece, part) : 0;
-			parity_mix(a->sum + at, weight, a->piece, part);
-		}
-	}
-	close(fd);
-	return !err && s->summed && crc != s->crc ? -EBADMSG : err;
-}
-
-/* Chooses as many rows as members are lost, and their weights.  0 or
+/* Chooses as many rows as members are lost, and the weights of all sources.  0 or
  * -ENODATA. */
 static int
 choose(struct attempt *a)
 {
 	const struct parity_heal *h = a->h;
+	uint8_t weight[PARITY_ROWS];
 	unsigned rows = 0;
 
 	a->lost[0] = h->wanted;
 	a->n = 1;
 	for (unsigned i = 0; i < h->members; i++) {
-		if (i == h->wanted || !a->bad[i])
+		if (i == h->wanted || !a->member[i].bad)
 			continue;
 		if (a->n == PARITY_ROWS)
 			return -ENODATA;
 		a->lost[a->n++] = i;
 	}
 	for (unsigned i = 0; i < h->rows && rows < a->n; i++) {
-		if (!a->bad_row[i])
+		if (!a->parity[i].bad)
 			a->row[rows++] = i;
 	}
 	if (rows < a->n)
 		return -ENODATA;
-	parity_solve(a->row, a->lost, a->n, a->weight);
+	parity_solve(a->row, a->lost, a->n, weight);
+	for (unsigned i = 0; i < h->rows; i++)
+		a->parity[i].weight = 0;
+	for (unsigned i = 0; i < a->n; i++)
+		a->parity[a->row[i]].weight = weight[i];
+	for (unsigned i = 0; i < h->members; i++)
+		a->member[i].weight =
+		    i == h->wanted || a->member[i].bad
+			? 0
+			: parity_rest(a->row, weight, a->n, i);
 	return 0;
+}
+
+/* Opens a source.  Without a weight it is not needed. */
+static int
+part_open(const struct attempt *a, struct heal_source *s)
+{
+	s->fd = -1;
+	s->crc = 0;
+	if (!s->weight)
+		return 0;
+	if (s->is->dir < 0)
+		return -ENOENT;
+	if (s->is->bytes > a->bytes)
+		return -EBADMSG;
+	s->fd = disk_open_at(s->is->dir, s->is->file, O_RDONLY, DISK_NO_LINKS);
+	return s->fd < 0 ? s->fd : 0;
+}
+
+/* Adds a piece of a source, if it is that long, and asks for the next. */
+static int
+part_add(const struct attempt *a, struct heal_source *s, uint64_t at)
+{
+	uint64_t left = at < s->is->bytes ? s->is->bytes - at : 0;
+	size_t part = left < PIECE ? (size_t)left : PIECE;
+	ssize_t got;
+
+	if (s->fd < 0 || !part)
+		return 0;
+	posix_fadvise(s->fd, (off_t)(s->is->offset + at + part), PIECE,
+		      POSIX_FADV_WILLNEED);
+	got = read_whole(s->fd, a->piece, part, s->is->offset + at);
+	if (got != (ssize_t)part)
+		return got < 0 ? (int)got : -ENODATA;
+	if (s->is->summed)
+		s->crc = crc32c(s->crc, a->piece, part);
+	parity_mix(a->sum + at, s->weight, a->piece, part);
+	return 0;
+}
+
+/* Closes a source; true if its checksum is right. */
+static bool
+part_close(struct heal_source *s)
+{
+	if (s->fd < 0)
+		return true;
+	posix_fadvise(s->fd, (off_t)s->is->offset, (off_t)s->is->bytes,
+		      POSIX_FADV_DONTNEED);
+	close(s->fd);
+	s->fd = -1;
+	return !s->is->summed || s->crc == s->is->crc;
+}
+
+/* The source of this number: members first, then parity. */
+static struct heal_source *
+part_at(struct attempt *a, unsigned i)
+{
+	return i < a->h->members ? &a->member[i]
+				 : &a->parity[i - a->h->members];
 }
 
 /* Adds all sources.  0; or -EAGAIN: one of them is lost, too, and is marked. */
 static int
 sum_up(struct attempt *a)
 {
-	const struct parity_heal *h = a->h;
+	unsigned n = a->h->members + a->h->rows;
+	int err = 0;
 
 	memset(a->sum, 0, a->bytes);
-	for (unsigned i = 0; i < a->n; i++) {
-		unsigned row = a->row[i];
-
-		if (!add_source(a, &h->parity[row], a->weight[i]))
-			continue;
-		a->bad_row[row] = true;
-		return -EAGAIN;
+	for (unsigned i = 0; i < n; i++)
+		part_at(a, i)->fd = -1;
+	for (unsigned i = 0; i < n; i++) {
+		part_at(a, i)->bad |= part_open(a, part_at(a, i)) != 0;
+		if (part_at(a, i)->bad && part_at(a, i)->weight)
+			err = -EAGAIN;
 	}
-	for (unsigned i = 0; i < h->members; i++) {
-		uint8_t weight = parity_rest(a->row, a->weight, a->n, i);
-
-		if (i == h->wanted || a->bad[i] ||
-		    !add_source(a, &h->member[i], weight))
-			continue;
-		a->bad[i] = true;
-		return -EAGAIN;
+	for (uint64_t at = 0; at < a->bytes && !err; at += PIECE) {
+		for (unsigned i = 0; i < n && !err; i++) {
+			if (!part_add(a, part_at(a, i), at))
+				continue;
+			part_at(a, i)->bad = true;
+			err = -EAGAIN;
+		}
+		if (a->h->alive)
+			a->h->alive(a->h->arg);
 	}
-	return 0;
+	for (unsigned i = 0; i < n; i++) {
+		if (part_close(part_at(a, i)) || err)
+			continue;
+		part_at(a, i)->bad = true;
+		err = -EAGAIN;
+	}
+	return err;
 }
 
 int
@@ -131,10 +185,13 @@ parity_heal(const struct parity_heal *h, uint8_t **data)
 	struct attempt a = { .h = h };
 	int err = 0;
 
+	for (unsigned i = 0; i < h->members; i++)
+		a.member[i].is = &h->member[i];
 	for (unsigned i = 0; i < h->rows; i++) {
 		if (h->parity[i].bytes > a.bytes)
 			a.bytes = h->parity[i].bytes;
-		a.bad_row[i] = h->parity[i].bytes == 0;
+		a.parity[i].is = &h->parity[i];
+		a.parity[i].bad = h->parity[i].bytes == 0;
 	}
 	if (wanted->bytes > a.bytes)
 		return -ENODATA;

@@ -20,8 +20,9 @@
 
 /* Where the bytes of a member or a parity block are. */
 struct parity_source {
-	int dir; /* the recording's folder on its disk, borrowed; -1: away */
-	char file[LAYOUT_FILE]; /* in that folder */
+	int disk; /* the caller's number of its disk; -1: away */
+	int dir;  /* the recording's folder there, borrowed; -1: away */
+	char file[2 * LAYOUT_FILE]; /* in that folder */
 	uint64_t offset, bytes;
 	uint32_t crc;
 	bool summed; /* `crc` is known */
@@ -29,6 +30,9 @@ struct parity_source {
 
 struct parity_heal {
 	unsigned wanted; /* column of the block that is to be computed */
+	/* Called now and then, to say that it goes on; NULL: nobody asks. */
+	void (*alive)(void *arg);
+	void *arg;
 	unsigned rows;
 	struct parity_source parity[PARITY_ROWS]; /* by row; bytes 0: none */
 	unsigned members;

@@ -123,22 +123,25 @@ take(struct parity_table *t, const uint8_t *raw, size_t left, unsigned disk)
 }
 
 int
-parity_read(struct parity_table *t, int fd, unsigned disk)
+parity_read(struct parity_table *t, int fd, unsigned disk, uint64_t *from)
 {
 	struct stat st;
 	uint8_t *raw;
 	ssize_t got;
-	size_t at = 0;
+	size_t at = 0, good = 0, size;
 	int err = 0;
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (st.st_size > INDEX_MOST)
 		return -EFBIG;
-	raw = malloc((size_t)st.st_size + 1);
+	if ((uint64_t)st.st_size <= *from)
+		return 0;
+	size = (size_t)st.st_size - *from;
+	raw = malloc(size + 1);
 	if (!raw)
 		return -ENOMEM;
-	got = read_whole(fd, raw, (size_t)st.st_size, 0);
+	got = read_whole(fd, raw, size, *from);
 	if (got < 0)
 		err = (int)got;
 	while (!err && at < (size_t)got) {
@@ -149,7 +152,10 @@ parity_read(struct parity_table *t, int fd, unsigned disk)
 			err = (int)bytes;
 		else
 			at += bytes ? (size_t)bytes : INDEX_BYTES;
+		if (bytes > 0)
+			good = at;
 	}
+	*from += good;
 	free(raw);
 	return err;
 }

@@ -86,11 +86,12 @@ struct parity_table {
 };
 
 /*
- * Adds the parity blocks that `fd`, the file NAME.parity of a disk, names; the
- * table is zeros or has those of other disks.  Call parity_sort() behind the
- * last disk.  0, -ENOMEM, or another -errno.
+ * Adds the parity blocks that `fd`, the file NAME.parity of a disk, names from
+ * byte *at on, and sets *at behind the last one; the table is zeros or has those
+ * of other disks.  Call parity_sort() behind the last disk.  0, -ENOMEM, or
+ * another -errno.
  */
-int parity_read(struct parity_table *t, int fd, unsigned disk);
+int parity_read(struct parity_table *t, int fd, unsigned disk, uint64_t *at);
 int parity_sort(struct parity_table *t);
 void parity_clear(struct parity_table *t);
 

@@ -1046,6 +1046,7 @@ open_recording_counts(struct open_recordings *set, const char *name,
 		pool_reader_facts(r, &f);
 		c->disk_bytes = f.bytes;
 		c->live_bytes = f.live_bytes;
+		c->healed = f.healed;
 	}
 	pthread_mutex_unlock(&set->lock);
 	return op != NULL;

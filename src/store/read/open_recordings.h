@@ -145,6 +145,7 @@ struct open_recording_counts {
 	uint64_t bytes;		   /* given to readers */
 	uint64_t disk_bytes;	   /* requested from disks */
 	uint64_t live_bytes;	   /* from the daemon's memory */
+	uint64_t healed;	   /* blocks that were computed from parity */
 	uint64_t unreadable_bytes; /* answered with -EIO */
 	uint64_t filled_bytes;	   /* fill in place of data that should be
 				      there */

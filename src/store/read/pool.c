@@ -292,8 +292,8 @@ piece_hurry(struct pool_piece *p)
 
 /* Duplicates the descriptor of a recording's folder on a disk for the disk's
  * threads: a thread that was left behind may outlive the original. */
-static bool
-open_part(struct pool_reader *r, int disk)
+bool
+pool_part_open(struct pool_reader *r, unsigned disk)
 {
 	struct pool_part *part = &r->part[disk];
 	int dir = r->rec->foreign ? r->rec->disks->disk[disk].fd
@@ -321,17 +321,18 @@ take_buffer(struct pool_reader *r, struct pool_piece *p)
  * everything read ahead.  Returns NULL if there is no memory or no such folder.
  */
 static struct pool_piece *
-piece_ask(struct pool_reader *r, const struct recording_block *b, uint64_t at,
-	  uint64_t end, bool now)
+piece_ask(struct pool_reader *r, const struct recording_block *b, unsigned disk,
+	  uint64_t at, uint64_t end, bool now)
 {
 	struct pool *pool = r->pool;
 	struct pool_piece *p = pool->free;
 	unsigned i = bucket(r, b->record.number, at);
-	struct pool_disk *d = &pool->disk[b->disk];
+	struct pool_disk *d = &pool->disk[disk];
 
-	if (!open_part(r, b->disk) || (!d->threads && pool_disk_start(d)))
+	if ((disk < pool->disks && !pool_part_open(r, disk)) ||
+	    (!d->threads && pool_disk_start(d)))
 		return NULL;
-	p->chunk = pool_chunk_get(r, b);
+	p->chunk = pool_chunk_get(r, b, disk);
 	if (!p->chunk)
 		return NULL;
 	take_buffer(r, p);
@@ -473,6 +474,20 @@ is_on_way(const struct pool_position *position, const struct recording_block *b)
 	       (position->sub < 0 || b->record.sub == position->sub);
 }
 
+/* Returns which disk gives a block: its own, or pool::disks, that is, its parity
+ * group does. */
+static unsigned
+disk_for(const struct pool_reader *r, const struct recording_block *b,
+	 int64_t now)
+{
+	struct pool *pool = r->pool;
+
+	if (b->computed || (pool_disk_hangs(&pool->disk[b->disk], now) &&
+			    recording_protects(r->rec, b->record.number)))
+		return pool->disks;
+	return (unsigned)b->disk;
+}
+
 /* Moves the next place to read ahead to a block that has data there.  NULL: the
  * end. */
 static const struct recording_block *
@@ -514,15 +529,17 @@ ask_ahead(struct pool_position *position, const struct recording_block *b,
 	struct pool *pool = r->pool;
 	struct pool_piece *p =
 	    piece_find(r, b->record.number, position->next_at);
+	int64_t now = clock_steady();
+	unsigned disk = disk_for(r, b, now);
 
 	if (p)
 		*end = p->at + p->bytes;
-	if (p || pool_disk_hangs(&pool->disk[b->disk], clock_steady()))
+	if (p || pool_disk_hangs(&pool->disk[disk], now))
 		return true;
 	if (pool->call || (!pool->free && !piece_evict(pool, false)))
 		return false;
 	*end = piece_next(r, b->record.number, position->next_at, *end);
-	p = piece_ask(r, b, position->next_at, *end, false);
+	p = piece_ask(r, b, disk, position->next_at, *end, false);
 	if (!p)
 		return false;
 	p->ahead = position;
@@ -727,7 +744,7 @@ enum { MEMORY = 64 << 20, PATIENCE_S = 10, HUGE = 2 << 20 };
 static void
 pool_free(struct pool *pool)
 {
-	for (unsigned i = 0; i < pool->disks; i++)
+	for (unsigned i = 0; pool->disk && i <= pool->disks; i++)
 		pthread_cond_destroy(&pool->disk[i].work);
 	if (pool->memory)
 		munmap(pool->memory, pool->memory_bytes);
@@ -767,7 +784,7 @@ pool_leave(struct pool *pool)
 
 	pthread_mutex_lock(&pool->lock);
 	pool->stop = true;
-	for (unsigned i = 0; i < pool->disks; i++)
+	for (unsigned i = 0; i <= pool->disks; i++)
 		pthread_cond_broadcast(&pool->disk[i].work);
 	while (pool->threads && !err)
 		err = pthread_cond_timedwait(&pool->ended, &pool->lock, &at);
@@ -845,14 +862,16 @@ make_disks(struct pool *pool, const struct pool_args *a)
 	pool->disk = calloc(a->disks + 1, sizeof *pool->disk);
 	if (!pool->disk)
 		return -ENOMEM;
-	for (; pool->disks < a->disks; pool->disks++) {
-		struct pool_disk *d = &pool->disk[pool->disks];
+	pool->disks = a->disks;
+	for (unsigned i = 0; i <= a->disks; i++) {
+		struct pool_disk *d = &pool->disk[i];
 
 		d->pool = pool;
 		d->now.tail = &d->now.first;
 		d->soon.tail = &d->soon.first;
 		pthread_cond_init(&d->work, NULL);
 	}
+	pool->disk[a->disks].depth = POOL_HEALERS;
 	pool->there = a->disks - a->spare;
 	set_depths(pool);
 	return 0;
@@ -1078,6 +1097,7 @@ pool_reader_facts(struct pool_reader *r, struct pool_reader_facts *f)
 		.bytes = r->bytes,
 		.live_bytes =
 		    atomic_load_explicit(&r->live_bytes, memory_order_relaxed),
+		.healed = r->healed,
 	};
 	for (unsigned i = 0; i < pool->disks; i++)
 		f->hang += pool_disk_hangs(&pool->disk[i], now);
@@ -1160,16 +1180,17 @@ ask_now(struct pool_call *h)
 	struct pool_reader *r = position->reader;
 	uint64_t end = grid_end(r, h->b, h->at), from;
 	uint64_t unit = position->managed ? POOL_PAGE : POOL_ALIGN;
+	bool checks = r->verify || r->rec->parity.numbers;
 	struct pool_piece *p;
 
-	if (r->verify)
+	if (checks)
 		unit = BLOCK_QUANTUM;
 	if (h->jumped && h->bytes && h->bytes < end - h->at &&
 	    pool_up(h->at + h->bytes, unit) < end)
 		end = pool_up(h->at + h->bytes, unit);
-	from = h->jumped || r->verify ? pool_down(h->at, unit) : h->at;
+	from = h->jumped || checks ? pool_down(h->at, unit) : h->at;
 	end = piece_next(r, h->number, h->at, end);
-	p = piece_ask(r, h->b, from, end, true);
+	p = piece_ask(r, h->b, h->disk, from, end, true);
 	if (!p)
 		return NULL;
 	p->ahead = position; /* until it is given */
@@ -1199,7 +1220,8 @@ note_hang(struct pool_call *h, bool hangs)
 {
 	struct recording *rec = h->position->reader->rec;
 
-	rec->part[h->b->disk].hangs = hangs;
+	if (!h->b->computed)
+		rec->part[h->b->disk].hangs = hangs;
 }
 
 static int
@@ -1209,7 +1231,8 @@ give(struct pool_call *h, struct pool_piece *p)
 	struct pool_stretch *v = h->v;
 	uint64_t end;
 
-	note_hang(h, p->disk->hangs);
+	if (h->disk < r->pool->disks)
+		note_hang(h, p->disk->hangs);
 	*v = (struct pool_stretch){ .at = h->at, .piece = p };
 	v->err = pool_piece_stretch(p, h->at, &end);
 	v->bytes = end - h->at;
@@ -1243,9 +1266,18 @@ get_piece(struct pool_call *h, int64_t now)
 {
 	struct pool_reader *r = h->position->reader;
 	struct pool *pool = r->pool;
-	bool hangs = pool_disk_hangs(&pool->disk[h->b->disk], now);
 	struct pool_piece *p = piece_find(r, h->number, h->at);
+	bool hangs;
 
+	h->disk = disk_for(r, h->b, now);
+	hangs = pool_disk_hangs(&pool->disk[h->disk], now);
+	if (h->disk == pool->disks && !h->b->computed)
+		note_hang(h, true);
+	/* Its disk hangs, and the group gives it. */
+	if (p && p->left && !p->users && p->disk != &pool->disk[h->disk]) {
+		pool_piece_drop(p);
+		p = NULL;
+	}
 	if (p)
 		piece_hurry(p);
 	if (!p && !hangs && find_buffer(h)) {
@@ -1263,7 +1295,8 @@ get_piece(struct pool_call *h, int64_t now)
 	if (p && !p->left)
 		return give(h, p);
 	if (hangs) {
-		note_hang(h, true);
+		if (h->disk < pool->disks)
+			note_hang(h, true);
 		return give_up(h, p);
 	}
 	return p || !is_stuck(pool, now) ? -EAGAIN : give_up(h, p);
@@ -1274,7 +1307,7 @@ static int64_t
 patience_end(const struct pool_call *h)
 {
 	const struct pool *pool = h->position->reader->pool;
-	const struct pool_disk *d = &pool->disk[h->b->disk];
+	const struct pool_disk *d = &pool->disk[h->disk];
 
 	return (d->in_flight ? d->progress_at : clock_steady()) +
 	       pool->patience + 1;

@@ -17,6 +17,9 @@
  * starts without read-ahead: each request that continues the last one doubles
  * it, a jump resets it to nothing.
  *
+ * A block that its disk cannot give (it is away, hangs, or its data are wrong) is
+ * computed from the parity of its group, if it has any, by threads for that.
+ *
  * Memory of the daemon is a source like a disk, and comes before it: what a
  * recording that grows has there is copied, because it may vanish at any time.
  *
@@ -77,7 +80,9 @@ struct pool_reader_args {
 			     to requests; 0: one request */
 	uint32_t head;	  /* bytes before each piece that the caller may
 			     write */
-	bool verify;	  /* check checksums: wrong data is -EBADMSG */
+	bool verify;	  /* check checksums: wrong data is -EBADMSG.  Where
+			   * there is parity they are checked in any case, and
+			   * wrong data that it cannot mend is given */
 	int64_t patience; /* ns; 0: ten seconds */
 	int timer;	  /* a timerfd of the caller, on CLOCK_MONOTONIC, which
 			     expires when pool_get() may be tried again after
@@ -182,6 +187,7 @@ struct pool_reader_facts {
 	uint64_t bytes;	     /* requested from disks since it was opened */
 	uint64_t live_bytes; /* copied from the daemon's memory */
 	unsigned hang;	     /* disks that do not answer */
+	uint64_t healed;     /* blocks that were computed from parity */
 };
 void pool_reader_facts(struct pool_reader *r, struct pool_reader_facts *f);
 

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@
 #include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/ease.h"
+#include "base/log.h"
 #include "store/read/pool_priv.h"
 #include "store/recording/recording_priv.h"
 
@@ -134,6 +136,74 @@ is_whole(const struct pool_piece *p, uint64_t at, uint64_t bytes)
 	return !pool_piece_stretch(p, at, &end) && end >= at + bytes;
 }
 
+/* ---- parity ------------------------------------------------------------- */
+
+/* A disk that reads a whole group does not hang meanwhile. */
+static void
+heal_goes_on(void *arg)
+{
+	struct pool_disk *d = arg;
+
+	pthread_mutex_lock(&d->pool->lock);
+	d->progress_at = clock_steady();
+	pthread_mutex_unlock(&d->pool->lock);
+}
+
+/* Counts a block that was computed, and warns of the first. */
+static void
+heal_count(const struct pool_chunk *c)
+{
+	struct pool_reader *r = c->reader;
+	bool first;
+
+	pthread_mutex_lock(&r->pool->lock);
+	first = !r->healed++;
+	pthread_mutex_unlock(&r->pool->lock);
+	if (first)
+		log_line(LEVEL_WARN, r->name,
+			 "block %" PRIu64 " cannot be read and was computed "
+			 "from parity, as further ones will be; spate verify "
+			 "%s names them",
+			 c->record.number, r->name);
+}
+
+/* Computes a chunk from its group, once.  True: c->healed has it.  Under the
+ * chunk's lock. */
+static bool
+heal_locked(struct pool_disk *d, struct pool_chunk *c)
+{
+	if (c->heal && !c->tried) {
+		c->tried = true;
+		c->heal->alive = heal_goes_on;
+		c->heal->arg = d;
+		if (!parity_heal(c->heal, &c->healed))
+			heal_count(c);
+	}
+	return c->healed;
+}
+
+static bool
+heal(struct pool_disk *d, struct pool_chunk *c)
+{
+	bool healed;
+
+	pthread_mutex_lock(&c->lock);
+	healed = heal_locked(d, c);
+	pthread_mutex_unlock(&c->lock);
+	return healed;
+}
+
+/* Copies bytes of a piece's data from what its group says of them.  False: it
+ * says nothing. */
+static bool
+heal_bytes(struct pool_piece *p, uint64_t at, uint64_t bytes)
+{
+	if (!heal(p->disk, p->chunk))
+		return false;
+	memcpy(p->data + (at - p->at), p->chunk->healed + at, bytes);
+	return true;
+}
+
 /* Checks a piece whose requests have all been read. */
 static void
 check_sums(struct pool_piece *p)
@@ -151,7 +221,8 @@ check_sums(struct pool_piece *p)
 
 		if (at + bytes > p->at + p->bytes || !is_whole(p, at, bytes) ||
 		    crc32c(0, p->data + (at - p->at), bytes) ==
-			c->sum[at / c->quantum])
+			c->sum[at / c->quantum] ||
+		    heal_bytes(p, at, bytes) || !p->reader->verify)
 			continue;
 		pthread_mutex_lock(&pool->lock);
 		pool_piece_bad(p, at, bytes, -EBADMSG);
@@ -170,18 +241,51 @@ check_sums(struct pool_piece *p)
  * file that is mostly in the page cache already is read from there.
  */
 
+/* Lends the plan of a chunk the folders that stay open as long as the reader
+ * does. */
+static void
+source_lend(struct pool_reader *r, struct parity_source *s)
+{
+	bool there =
+	    s->disk >= 0 &&
+	    !pool_disk_hangs(&r->pool->disk[s->disk], clock_steady()) &&
+	    pool_part_open(r, (unsigned)s->disk);
+
+	s->dir = there ? r->part[s->disk].dir : -1;
+}
+
+static struct parity_heal *
+plan_make(struct pool_reader *r, const struct recording_block *b)
+{
+	struct parity_heal *h = recording_heal_plan(r->rec, b->record.number);
+
+	if (!h)
+		return NULL;
+	for (unsigned i = 0; i < h->members; i++)
+		source_lend(r, &h->member[i]);
+	for (unsigned i = 0; i < h->rows; i++)
+		source_lend(r, &h->parity[i]);
+	return h;
+}
+
 static struct pool_chunk *
-make(struct pool_reader *r, const struct recording_block *b)
+make(struct pool_reader *r, const struct recording_block *b, unsigned disk)
 {
 	struct pool_chunk *c = calloc(1, sizeof *c);
-	struct recording_where where;
+	struct recording_where where = { .offset = 0 };
 
-	if (!c || recording_where(r->rec, b, &where)) {
+	if (!c)
+		return NULL;
+	c->heal = plan_make(r, b);
+	if (disk == r->pool->disks ? !c->heal
+				   : recording_where(r->rec, b, &where) != 0) {
+		free(c->heal);
 		free(c);
 		return NULL;
 	}
 	c->record = b->record;
-	c->disk = b->disk;
+	c->disk = disk;
+	c->reader = r;
 	memcpy(c->file, where.file, sizeof c->file);
 	c->offset = where.offset;
 	c->links = where.links;
@@ -193,21 +297,22 @@ make(struct pool_reader *r, const struct recording_block *b)
 }
 
 struct pool_chunk *
-pool_chunk_get(struct pool_reader *r, const struct recording_block *b)
+pool_chunk_get(struct pool_reader *r, const struct recording_block *b,
+	       unsigned disk)
 {
 	struct pool_chunk *c = r->chunk;
 
-	while (c &&
-	       (c->record.number != b->record.number || c->disk != b->disk))
+	while (c && (c->record.number != b->record.number || c->disk != disk))
 		c = c->next;
 	if (!c) {
-		c = make(r, b);
+		c = make(r, b, disk);
 		if (!c)
 			return NULL;
 		c->next = r->chunk;
 		r->chunk = c;
 	} else if (!c->users) {
 		r->pool->spare--;
+		r->pool->healed -= c->healed != NULL;
 	}
 	c->users++;
 	return c;
@@ -226,36 +331,58 @@ take_away(struct pool_reader *r, struct pool_chunk *c)
 	if (c->direct >= 0)
 		close(c->direct);
 	pthread_mutex_destroy(&c->lock);
+	free(c->healed);
+	free(c->heal);
 	free(c->sum);
 	free(c);
 }
 
-/* Returns the chunk that was opened first among those that no piece uses. */
+/* Returns the chunk that was opened first among those that no piece uses, or
+ * those of them that were computed. */
 static struct pool_chunk *
-oldest(const struct pool_reader *r)
+oldest(const struct pool_reader *r, bool healed)
 {
 	struct pool_chunk *found = NULL;
 
 	for (struct pool_chunk *c = r->chunk; c; c = c->next) {
-		if (!c->users)
+		if (!c->users && (c->healed || !healed))
 			found = c;
 	}
 	return found;
 }
 
-/* Keeps a shared pool's chunk open for readers that jump; but not one with
- * trouble, which may be over at the next opening. */
+/* Takes away a chunk that no piece uses. */
+static void
+spare_drop(struct pool_reader *r, struct pool_chunk *c)
+{
+	r->pool->spare--;
+	r->pool->healed -= c->healed != NULL;
+	take_away(r, c);
+}
+
+/*
+ * Keeps a shared pool's chunk open for readers that jump; but not one with
+ * trouble, which may be over at the next opening.  A computed one was dear, and is
+ * as large as its block, so that a reader keeps the last few.
+ */
 void
 pool_chunk_put(struct pool_reader *r, struct pool_chunk *c)
 {
+	struct pool *pool = r->pool;
+
 	if (--c->users)
 		return;
-	if (!r->pool->shared || r->closed || c->fd < 0 || c->damaged)
+	if (r->closed ||
+	    (!c->healed && (!pool->shared || c->fd < 0 || c->damaged))) {
 		take_away(r, c);
-	else if (r->pool->spare < POOL_SPARE)
-		r->pool->spare++;
-	else
-		take_away(r, oldest(r));
+		return;
+	}
+	pool->spare++;
+	pool->healed += c->healed != NULL;
+	if (c->healed && pool->healed > POOL_HEALERS)
+		spare_drop(r, oldest(r, true));
+	else if (pool->spare > POOL_SPARE)
+		spare_drop(r, oldest(r, false));
 }
 
 void
@@ -265,10 +392,8 @@ pool_chunk_close(struct pool_reader *r)
 
 	for (; c; c = next) {
 		next = c->next;
-		if (c->users)
-			continue;
-		r->pool->spare--;
-		take_away(r, c);
+		if (!c->users)
+			spare_drop(r, c);
 	}
 }
 
@@ -296,10 +421,14 @@ is_cached(const struct pool_chunk *c)
 static void
 open_chunk(struct pool_piece *p, struct pool_chunk *c)
 {
-	int dir = p->reader->part[c->disk].dir;
 	struct pool *pool = p->reader->pool;
+	int dir = c->disk < pool->disks ? p->reader->part[c->disk].dir : -1;
 	bool eased;
 
+	if (!c->file[0]) { /* to be computed */
+		c->fd = -ENOENT;
+		return;
+	}
 	c->fd = disk_open_at(dir, c->file, O_RDONLY, c->links);
 	/* Something else lies in the chunk's place. */
 	if (c->fd == -EISDIR || c->fd == -ESPIPE || c->fd == -EXDEV)
@@ -325,8 +454,10 @@ pool_chunk_open(struct pool_piece *p)
 	if (!c->opened)
 		open_chunk(p, c);
 	c->opened = true;
-	if (!c->checked && p->reader->verify && c->fd >= 0)
+	if (!c->checked && (p->reader->verify || c->heal) && c->fd >= 0)
 		find_sums(p->reader, c);
+	if (!c->checked && c->damaged && !p->reader->verify)
+		c->damaged = heal_locked(p->disk, c);
 	c->checked = true;
 	fd = c->direct >= 0 ? c->direct : c->fd;
 	if (c->prefix || c->fd < 0 || c->damaged)
@@ -363,6 +494,15 @@ tell_bad(struct pool_request *q, uint32_t at, uint32_t bytes, int err)
 	pthread_mutex_lock(&pool->lock);
 	pool_piece_bad(p, place, bytes, err);
 	pthread_mutex_unlock(&pool->lock);
+}
+
+/* Takes bytes of a request from what the block's group says of them. */
+static bool
+heal_request(struct pool_request *q, uint32_t at, uint32_t bytes)
+{
+	struct pool_piece *p = q->piece;
+
+	return heal_bytes(p, (uint64_t)(q->to + at - p->data) + p->at, bytes);
 }
 
 /*
@@ -407,11 +547,15 @@ read_rest(struct pool_request *q, int64_t got)
 	uint32_t at = got > (int64_t)q->skip ? (uint32_t)got : q->skip;
 
 	if (c->fd < 0 || c->damaged) {
-		tell_bad(q, q->skip, q->want, c->damaged ? -EBADMSG : c->fd);
+		if (!heal_request(q, q->skip, q->want))
+			tell_bad(q, q->skip, q->want,
+				 c->damaged ? -EBADMSG : c->fd);
 		return;
 	}
 	while (at < end) {
 		got = read_some(q, at, end - at);
+		if (got <= 0 && heal_request(q, at, end - at))
+			return;
 		if (got < 0)
 			read_around(q, at, end, (int)got);
 		else if (!got)
@@ -590,6 +734,12 @@ run_pread(struct pool_disk *d)
 	pthread_mutex_unlock(&pool->lock);
 }
 
+static bool
+is_healer(const struct pool_disk *d)
+{
+	return d == &d->pool->disk[d->pool->disks];
+}
+
 static void *
 run(void *arg)
 {
@@ -597,7 +747,7 @@ run(void *arg)
 	struct pool *pool = d->pool;
 
 	ease_process();
-	if (!pool->ring || !pool_ring_run(d))
+	if (!pool->ring || is_healer(d) || !pool_ring_run(d))
 		run_pread(d);
 	pthread_mutex_lock(&pool->lock);
 	pool->threads--;
@@ -623,7 +773,7 @@ start_one(struct pool_disk *d, const pthread_attr_t *how)
 int
 pool_disk_start(struct pool_disk *d)
 {
-	unsigned n = d->pool->ring ? 1 : POOL_THREADS;
+	unsigned n = d->pool->ring && !is_healer(d) ? 1 : POOL_THREADS;
 	pthread_attr_t how;
 	int err = 0;
 

@@ -41,6 +41,7 @@ enum {
 	POOL_FAILS = 4,	    /* failed steps in a request before the rest is
 				 given up */
 	POOL_ALIGN = 65536, /* alignment of a piece read after a jump */
+	POOL_HEALERS = 2,   /* blocks that are computed at a time */
 	POOL_SPARE = 128,   /* chunks kept open without a user, in a shared
 				 pool */
 };
@@ -55,7 +56,11 @@ struct pool_chunk {
 	struct pool_chunk *next; /* pool_reader::chunk */
 	unsigned users;		 /* pieces that use it; under the pool's
 				      lock */
-	int disk;
+	/* Its disk; or pool::disks, whose threads compute it from parity. */
+	unsigned disk;
+	/* How it follows from its group; NULL: it is in none. */
+	struct parity_heal *heal;
+	struct pool_reader *reader;
 	struct index_record record;
 	char file[RECORDING_PATH]; /* relative to the recording's folder on the
 				      disk */
@@ -72,7 +77,9 @@ struct pool_chunk {
 	bool damaged;	/* the checksum of the whole chunk is wrong */
 	uint32_t quantum;
 	uint32_t quanta;
-	uint32_t *sum; /* by quantum; NULL: unknown */
+	uint32_t *sum;	 /* by quantum; NULL: unknown */
+	uint8_t *healed; /* its data, computed from its group */
+	bool tried;	 /* to compute it */
 };
 
 /* A read of some bytes of a file into a part of a buffer. */
@@ -157,8 +164,9 @@ struct pool {
 	struct pool_piece *piece;
 	unsigned pieces;
 	struct pool_request *request;
-	struct pool_disk *disk; /* one per disk */
-	unsigned disks;
+	struct pool_disk *disk; /* one per disk, and one that computes from
+				   parity what a disk cannot give */
+	unsigned disks;		/* without that one */
 	pthread_mutex_t lock;
 	pthread_cond_t ended; /* signalled when a thread ended */
 	/* ---- under the lock */
@@ -171,6 +179,7 @@ struct pool {
 	struct pool_piece *free;
 	unsigned used;			 /* pieces that are not free */
 	unsigned spare;			 /* open chunks that no piece uses */
+	unsigned healed;		 /* of these, computed ones */
 	struct pool_position *positions; /* list of all positions */
 	unsigned share;		/* pieces that each position may read ahead */
 	int64_t shared_at;	/* steady ns when `share` was computed */
@@ -189,8 +198,9 @@ struct pool_reader {
 	/* ---- under the lock */
 	unsigned refs; /* pieces, and the caller that opened it */
 	bool closed;
-	bool asked;	/* the caller waits for the timer */
-	uint64_t bytes; /* requested from disks */
+	bool asked;	 /* the caller waits for the timer */
+	uint64_t bytes;	 /* requested from disks */
+	uint64_t healed; /* blocks that were computed from parity */
 	struct pool_piece *bucket[POOL_BUCKETS];
 	struct pool_chunk *chunk;
 	struct pool_call *waiting; /* calls that wait for pieces or buffers */
@@ -200,6 +210,7 @@ struct pool_reader {
 struct pool_call {
 	struct pool_position *position;
 	const struct recording_block *b; /* looked up again after each wait */
+	unsigned disk; /* which one gives it; see pool_disk_for() */
 	uint64_t number, at, bytes;
 	bool jumped;
 	struct pool_stretch *v;
@@ -230,6 +241,9 @@ pool_up(uint64_t n, uint64_t to)
 /* Makes a piece unfindable.  Its buffer is freed when the disk and its users
  * let go of it. */
 void pool_piece_drop(struct pool_piece *p);
+/* Opens the recording's folder on a disk for the disk's threads.  False: it is
+ * not there.  Under the lock. */
+bool pool_part_open(struct pool_reader *r, unsigned disk);
 void pool_piece_bad(struct pool_piece *p, uint64_t at, uint64_t bytes, int err);
 /* Returns 0 or the error at byte `at` of a piece; *end: where that changes. */
 int pool_piece_stretch(const struct pool_piece *p, uint64_t at, uint64_t *end);
@@ -270,7 +284,8 @@ void pool_request_done(struct pool_request *q, int64_t got);
 /* Gets the chunk of a block, with a reference; under the lock.  NULL: no
  * memory. */
 struct pool_chunk *pool_chunk_get(struct pool_reader *r,
-				  const struct recording_block *b);
+				  const struct recording_block *b,
+				  unsigned disk);
 void pool_chunk_put(struct pool_reader *r, struct pool_chunk *c);
 /* Closes the chunks that no piece uses. */
 void pool_chunk_close(struct pool_reader *r);

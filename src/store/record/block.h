@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct copied_record;
@@ -46,6 +47,36 @@ struct block_sum {
 	uint32_t crc, bytes;
 };
 
+/* A set of disks, by the numbers of their writers. */
+enum { BLOCK_DISKS = 256 };
+
+struct block_bars {
+	uint64_t bit[BLOCK_DISKS / 64];
+};
+
+static inline bool
+block_bars_has(const struct block_bars *s, unsigned disk)
+{
+	return s->bit[disk / 64] >> (disk % 64) & 1;
+}
+
+static inline void
+block_bars_add(struct block_bars *s, unsigned disk)
+{
+	s->bit[disk / 64] |= UINT64_C(1) << (disk % 64);
+}
+
+/* What a block of parity has instead of packets (flow/output/parity_groups.h).
+ * The block's data are the parity, and behind it its tail
+ * (store/parity/parity.h); malloc'ed, freed with the block. */
+struct block_parity {
+	uint64_t group, bytes;	/* number of its file; of the parity */
+	struct block_bars bars; /* disks that have a block of the group; under
+				 * the queue's lock */
+	size_t lines_bytes;
+	char lines[]; /* of the metadata of the group's members */
+};
+
 struct block {
 	uint8_t *data;	   /* slots x slot_bytes, aligned to 4096 */
 	uint64_t *present; /* one bit per slot */
@@ -84,6 +115,10 @@ struct block {
 				  * (flow/memory/block_record.h), from which
 				  * `bytes` and `missing` come; freed with
 				  * the block */
+
+	struct block_parity *parity; /* NULL: a block of data */
+	uint64_t grouped; /* its parity group + 1; 0: none.  Under the lock of
+			   * the parity groups */
 
 	uint32_t quantum;      /* bytes; 0: no checksums are taken */
 	uint32_t crc;	       /* sealed, if quantum is set: CRC32C of all
@@ -125,8 +160,9 @@ block_slot(const struct block *b, uint32_t slot)
 static inline uint64_t
 block_bytes(const struct block *b)
 {
-	return b->notes || b->brought ? b->bytes
-				      : (uint64_t)b->used * b->slot_bytes;
+	return b->notes || b->brought || b->parity
+		   ? b->bytes
+		   : (uint64_t)b->used * b->slot_bytes;
 }
 
 /*

@@ -72,6 +72,11 @@ meta_head(const struct meta_head *head)
 	    "geometry", geometry_json(head->geometry), "disks",
 	    disks_json(head->disks, head->disks_n), "max_loss", head->max_loss);
 
+	if (line && head->parity &&
+	    json_object_set_new(line, "parity", json_integer(head->parity))) {
+		json_decref(line);
+		return NULL;
+	}
 	if (line && !add_number(line, "subs", head->subs) &&
 	    !add_number(line, "channels_per_file", head->channels_per_file) &&
 	    (!head->vbs_cfg ||

@@ -23,7 +23,8 @@
  *    "extension":..,"layout":"vbs","fill":"invalid","start":..,
  *    "shape":{..},"geometry":{"payload","parts","quantum","slots",
  *    "block_bytes"},"disks":[..],"max_loss":0.01,["subs":432,]
- *    ["channels_per_file":4,]["vbs_cfg":true]}
+ *    ["channels_per_file":4,]["vbs_cfg":true,]
+ *    ["parity":1]}
  *                                                  always the first line
  *   {"run":0,["sub":3,]"base":"4812800702","time":..
  *    [,"fps":16000,"threads":[0]]}                 before the first block of a
@@ -78,7 +79,8 @@ struct meta_head {
 	/* share of its packets that may be lost before `spate check` calls the
 	 * recording bad */
 	double max_loss;
-	bool vbs_cfg; /* NAME.cfg is written at the end; left out if not */
+	unsigned parity; /* parity blocks of a group; 0: none */
+	bool vbs_cfg;	 /* NAME.cfg is written at the end; left out if not */
 	const char *const *disks; /* paths of the disks */
 	unsigned disks_n;
 };

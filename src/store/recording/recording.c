@@ -351,6 +351,8 @@ recording_refresh(struct recording *rec)
 	}
 	if (!err)
 		err = recording_meta(rec);
+	if (!err)
+		err = recording_parity(rec);
 	if (err || !rec->stale)
 		return err;
 	return compose(rec);
@@ -508,6 +510,7 @@ recording_close(struct recording *rec)
 	json_decref(rec->learned);
 	if (rec->shape.payload)
 		shape_clear(&rec->shape);
+	parity_clear(&rec->parity);
 	free(rec->part);
 	free(rec->line);
 	free(rec->base);

@@ -73,6 +73,9 @@ struct recording_block {
 	 * not there) */
 	int disk;
 	bool remembered; /* not in an index yet: see recording_remember() */
+	/* no index has it, but the parity of its group says what it is: its data
+	 * is computed, and `disk` is that of a parity block */
+	bool computed;
 };
 
 /* A run of a substream.  For heaps, `packets` and `missing` count the packets
@@ -123,7 +126,10 @@ struct recording_facts {
 	/* sums over all runs; missing are the lost ones, see loss.h */
 	uint64_t packets, missing;
 	unsigned chunks, gaps;
-	unsigned absent; /* numbers whose record is on no disk */
+	unsigned absent;    /* numbers whose record is on no disk */
+	unsigned parity;    /* parity blocks of a group, as configured */
+	unsigned computed;  /* chunks whose data follows from parity alone */
+	unsigned protected; /* chunks that are in a group */
 	/* rows only: bytes that are in the records but in no chunk */
 	uint64_t left_out;
 	uint64_t torn;		 /* bytes of torn index tails */

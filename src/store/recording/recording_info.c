@@ -250,7 +250,8 @@ disks_json(const struct recording *rec)
 		if (rec->part[i].dir < 0)
 			continue;
 		for (size_t k = 0; k < rec->blocks; k++) {
-			if (rec->block[k].disk != (int)i)
+			if (rec->block[k].disk != (int)i ||
+			    rec->block[k].computed)
 				continue;
 			disk.chunks++;
 			disk.bytes += rec->block[k].record.bytes;
@@ -285,6 +286,9 @@ recording_info(const struct recording *rec)
 		.chunks = f->chunks,
 		.gaps = f->gaps,
 		.absent = f->absent,
+		.parity = f->parity,
+		.protected = f->protected,
+		.computed = f->computed,
 		.fill = json_string_value(json_object_get(rec->head, "fill")),
 		.layout = *f->layout ? f->layout : NULL,
 		.store = heaps ? shape_store_show(f->store) : NULL,

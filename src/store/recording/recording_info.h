@@ -68,6 +68,12 @@ enum {
 	X(TEXT, fill, INFO, "what stands for lost packets")                    \
 	X(TEXT, layout, INFO, "how it lies on the disks")                      \
 	X(COUNT, absent, INFO, "blocks whose record is on no disk")            \
+	X(COUNT, parity, INFO,                                                 \
+	  "disks that may die without a loss, as configured")                  \
+	X(COUNT, protected, INFO,                                              \
+	  "of `chunks`, those with parity on another disk")                    \
+	X(COUNT, computed, INFO,                                               \
+	  "of `chunks`, those of disks that are away, which parity gives")     \
 	X(JSON, resumed, INFO,                                                 \
 	  "list of interruptions after which it went on: `resumed`, "          \
 	  "`stopped`")                                                         \

@@ -307,6 +307,11 @@ spread(struct recording *rec, const struct recording_block *list, size_t n)
 		if (b->record.kind == INDEX_GAP)
 			b->disk = -1;
 	}
+	for (uint64_t i = 0; i < count; i++) {
+		if (block[i].disk < 0 &&
+		    block[i].record.kind == RECORDING_ABSENT)
+			recording_compute(rec, &block[i]);
+	}
 	free(rec->block);
 	rec->block = block;
 	rec->blocks = count;

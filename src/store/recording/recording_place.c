@@ -72,6 +72,9 @@ row_bytes(const struct recording *rec, const struct recording_block *b)
 	struct heap_chunk row = { 0 };
 	int fd;
 
+	if (there < (int64_t)b->record.bytes &&
+	    recording_protects(rec, b->record.number))
+		return b->record.bytes;
 	if (there < 0)
 		return 0;
 	if ((uint64_t)there >= b->record.bytes)
@@ -269,7 +272,7 @@ sum_files(struct recording *rec)
 	struct recording_facts *f = &rec->facts;
 
 	f->bytes = f->left_out = 0;
-	f->chunks = f->gaps = f->absent = 0;
+	f->chunks = f->gaps = f->absent = f->computed = f->protected = 0;
 	for (unsigned i = 0; i < f->subs; i++) {
 		f->bytes += rec->sub[i].bytes;
 		f->chunks += rec->sub[i].chunks;
@@ -279,8 +282,11 @@ sum_files(struct recording *rec)
 		const struct recording_block *b = &rec->block[i];
 
 		f->absent += b->record.kind == RECORDING_ABSENT;
-		if (b->record.kind == INDEX_BLOCK)
-			f->left_out += b->record.bytes - b->bytes;
+		f->computed += b->computed;
+		if (b->record.kind != INDEX_BLOCK)
+			continue;
+		f->protected += recording_protects(rec, b->record.number);
+		f->left_out += b->record.bytes - b->bytes;
 	}
 }
 

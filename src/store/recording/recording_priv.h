@@ -8,6 +8,8 @@
 #include "store/record/fill.h"
 #include "store/disk/layout.h"
 #include "store/foreign/foreign.h"
+#include "store/parity/heal.h"
+#include "store/parity/parity.h"
 #include "store/recording/recording.h"
 #include "store/record/heap_chunk.h"
 #include "store/disk/file.h"
@@ -23,6 +25,7 @@ struct recording_part {
 	size_t records;
 	uint64_t index_bytes; /* bytes of the index that were read */
 	uint64_t torn;
+	uint64_t parity_bytes; /* bytes of the list of parity that were read */
 	/* bytes of the metadata that were read, in whole lines */
 	uint64_t meta_bytes;
 	size_t beyond; /* records with implausible numbers, left out */
@@ -107,6 +110,9 @@ struct recording {
 	struct recording_base *base;
 	size_t bases;
 
+	/* The parity blocks that the disks have. */
+	struct parity_table parity;
+
 	/* Visible blocks; the number is the index. */
 	struct recording_block *block;
 	size_t blocks;
@@ -136,6 +142,11 @@ struct recording {
 	/* the block that `fill` is prepared for */
 	const struct recording_block *filled;
 	uint8_t *slot; /* one payload */
+	/* The block that was computed last, and its data; NULL: it cannot be. */
+	uint64_t healed_number;
+	uint8_t *healed;
+	bool healing;	/* healed_number is valid */
+	uint64_t heals; /* blocks that were computed */
 };
 
 /* The block at a position of the order. */
@@ -239,6 +250,32 @@ int recording_where(const struct recording *rec,
  * descriptor, which the caller closes, or -errno. */
 int recording_chunk_open(const struct recording *rec,
 			 const struct recording_block *b);
+
+/* ---- parity ------------------------------------------------------------ */
+
+/* Reads what is new in the lists of parity.  0 or -ENOMEM. */
+int recording_parity(struct recording *rec);
+
+/* Makes of an absent block what its group says of it, if it has one. */
+void recording_compute(const struct recording *rec, struct recording_block *b);
+
+/* True if a block is in a group with parity on some disk. */
+bool recording_protects(const struct recording *rec, uint64_t number);
+
+/* Says how a block follows from its group, for parity_heal(): freed by the
+ * caller.  The folders are borrowed from the recording; those of disks that hang
+ * are left out.  NULL: it is in no group, or without memory. */
+struct parity_heal *recording_heal_plan(const struct recording *rec,
+					uint64_t number);
+
+/* Copies bytes (0: none) of a block, computed from its group; all of it is
+ * computed at once, and kept until another block is.  0 or -errno. */
+int recording_heal(struct recording *rec, const struct recording_block *b,
+		   void *data, size_t bytes, uint64_t at);
+
+/* Opens the data of a block, computed from its group, as a file without a name.
+ * Returns the descriptor, which the caller closes, or -errno. */
+int recording_heal_open(struct recording *rec, const struct recording_block *b);
 
 /* True if the error means that this chunk cannot be read on this disk for now,
  * so that it is filled; false for errors of the system. */

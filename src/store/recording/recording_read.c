@@ -48,7 +48,7 @@ recording_where(const struct recording *rec, const struct recording_block *b,
 {
 	struct layout_spot spot;
 
-	if (b->disk < 0 || rec->part[b->disk].dir < 0)
+	if (b->disk < 0 || b->computed || rec->part[b->disk].dir < 0)
 		return -ENOENT;
 	w->links = rec->foreign ? DISK_LINKS : DISK_NO_LINKS;
 	if (rec->foreign)
@@ -67,7 +67,7 @@ recording_chunk_open(const struct recording *rec,
 {
 	struct layout_spot spot;
 
-	if (b->disk < 0 || rec->part[b->disk].dir < 0)
+	if (b->disk < 0 || b->computed || rec->part[b->disk].dir < 0)
 		return -ENOENT;
 	layout_plan_spot(&rec->plan, 0, b->record.number, b->record.bytes,
 			 &spot);
@@ -83,7 +83,7 @@ recording_chunk_bytes(const struct recording *rec,
 	uint64_t bytes;
 	struct stat st;
 
-	if (b->disk < 0 || rec->part[b->disk].dir < 0)
+	if (b->disk < 0 || b->computed || rec->part[b->disk].dir < 0)
 		return -ENOENT;
 	if (rec->foreign)
 		return foreign_chunk_bytes(rec->foreign, b->record.number);
@@ -136,6 +136,8 @@ chunk_open(struct recording *rec, const struct recording_block *b)
 	uint64_t number = chunk_key(rec, b);
 	struct recording_chunk *chunk = &rec->chunk[number % RECORDING_OPEN];
 
+	if (b->computed)
+		return -ENOENT;
 	if (rec->part[b->disk].hangs)
 		return -ETIMEDOUT;
 	if (chunk->fd >= 0 && chunk->number == number)
@@ -154,19 +156,17 @@ chunk_open(struct recording *rec, const struct recording_block *b)
 	return chunk->fd;
 }
 
-ssize_t
-recording_chunk_read(struct recording *rec, const struct recording_block *b,
-		     void *data, size_t bytes, uint64_t at)
+/* Reads bytes that are in the block from its chunk.  Returns how many there are,
+ * or -errno. */
+static ssize_t
+chunk_read(struct recording *rec, const struct recording_block *b, void *data,
+	   size_t bytes, uint64_t at)
 {
 	struct stride stride = { .prefix = rec->before,
 				 .payload = rec->shape.payload };
 	size_t done = 0;
 	int fd;
 
-	if (b->disk < 0 || at >= b->record.bytes)
-		return 0;
-	if (bytes > b->record.bytes - at) /* another block may follow */
-		bytes = (size_t)(b->record.bytes - at);
 	fd = chunk_open(rec, b);
 	if (fd < 0)
 		return recording_lost_chunk(fd) ? 0 : fd;
@@ -187,15 +187,39 @@ recording_chunk_read(struct recording *rec, const struct recording_block *b,
 	return (ssize_t)done;
 }
 
+ssize_t
+recording_chunk_read(struct recording *rec, const struct recording_block *b,
+		     void *data, size_t bytes, uint64_t at)
+{
+	ssize_t got;
+
+	if (b->disk < 0 || at >= b->record.bytes)
+		return 0;
+	if (bytes > b->record.bytes - at) /* another block may follow */
+		bytes = (size_t)(b->record.bytes - at);
+	got = chunk_read(rec, b, data, bytes, at);
+	if (got >= 0 && (size_t)got < bytes &&
+	    !recording_heal(rec, b, (char *)data + got, bytes - (size_t)got,
+			    at + (uint64_t)got))
+		return (ssize_t)bytes;
+	return got;
+}
+
 int
 recording_heap_chunk(struct recording *rec, const struct recording_block *b,
 		     const struct format_ops *format, uint64_t most,
 		     struct heap_chunk *row)
 {
-	int fd = chunk_open(rec, b);
+	int fd = chunk_open(rec, b), err;
 
-	return fd < 0 ? fd
-		      : heap_chunk_read_some(format, fd, b->bytes, most, row);
+	if (fd >= 0)
+		return heap_chunk_read_some(format, fd, b->bytes, most, row);
+	fd = recording_heal_open(rec, b);
+	if (fd < 0)
+		return fd;
+	err = heap_chunk_read_some(format, fd, b->bytes, most, row);
+	close(fd);
+	return err;
 }
 
 /* ---- fill -------------------------------------------------------------- */
@@ -546,6 +570,9 @@ recording_read_finish(struct recording *rec)
 			close(rec->chunk[i].fd);
 		rec->chunk[i].fd = -1;
 	}
+	free(rec->healed);
+	rec->healed = NULL;
+	rec->healing = false;
 	recording_fill_finish(rec);
 }
 

@@ -21,6 +21,7 @@
 #include "base/crc32c.h"
 #include "base/ease.h"
 #include "base/units.h"
+#include "store/disk/disk.h"
 #include "store/disk/file.h"
 #include "store/record/heap_chunk.h"
 #include "store/repair/verify_items.h"
@@ -705,6 +706,78 @@ absent_say(struct verification *c, size_t from)
 	return to;
 }
 
+/* Reports a stretch of blocks whose disk is away: those that parity gives, or
+ * those that it does not give.  Returns the last one. */
+static size_t
+computed_say(struct verification *c, size_t from)
+{
+	struct recording *rec = c->rec;
+	bool gives = !recording_heal(rec, &rec->block[from], NULL, 0, 0);
+	size_t to = from;
+
+	while (to + 1 < rec->blocks && rec->block[to + 1].computed &&
+	       gives == !recording_heal(rec, &rec->block[to + 1], NULL, 0, 0))
+		to++;
+	verify_say(part_none(c), gives ? VERIFY_COMPUTED : VERIFY_ABSENT,
+		   gives ? "block%s %zu to %zu: the disk is away, parity gives "
+			   "the data"
+			 : "block%s %zu to %zu: the disk is away, and of the "
+			   "other disks of its group too many do not give "
+			   "theirs",
+		   to > from ? "s" : "", from, to);
+	return to;
+}
+
+static void
+check_computed(struct verification *c)
+{
+	for (size_t i = 0; i < c->rec->blocks; i++) {
+		if (c->rec->block[i].computed)
+			i = computed_say(c, i);
+	}
+}
+
+/* Reads a parity block back. */
+static void
+parity_check(struct verify_part *p, const struct parity_block *b)
+{
+	struct recording *rec = p->check->rec;
+	char file[LAYOUT_FILE];
+	uint32_t crc = 0;
+	uint64_t at = 0;
+	ssize_t got = 1;
+	int fd;
+
+	layout_parity(file, rec->name, b->record.group);
+	fd =
+	    disk_open_at(rec->part[p->disk].dir, file, O_RDONLY, DISK_NO_LINKS);
+	while (fd >= 0 && got > 0 && at < b->record.bytes) {
+		uint64_t left = b->record.bytes - at;
+
+		got =
+		    read_whole(fd, p->buffer,
+			       left < VERIFY_BUFFER ? left : VERIFY_BUFFER, at);
+		if (got > 0)
+			crc = crc32c(crc, p->buffer, (size_t)got);
+		at += got > 0 ? (uint64_t)got : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	p->report.bytes += at;
+	if (fd < 0 || at < b->record.bytes)
+		verify_say(p, VERIFY_PARITY,
+			   "the parity of group %" PRIu64 " on %s cannot be "
+			   "read: %s",
+			   b->record.group, verify_path(p),
+			   fd < 0    ? disk_why(fd)
+			   : got < 0 ? strerror((int)-got)
+				     : "it is too short");
+	else if (crc != b->record.crc)
+		verify_say(p, VERIFY_PARITY,
+			   "the parity of group %" PRIu64 " on %s is damaged",
+			   b->record.group, verify_path(p));
+}
+
 static void
 check_absent(struct verification *c)
 {
@@ -783,7 +856,8 @@ is_indexed(const struct recording *rec, unsigned disk, uint64_t number)
 {
 	const struct recording_part *part = &rec->part[disk];
 
-	if (number < rec->blocks && rec->block[number].disk == (int)disk)
+	if (number < rec->blocks && rec->block[number].disk == (int)disk &&
+	    !rec->block[number].computed)
 		return true;
 	for (size_t i = 0; i < part->records; i++) {
 		if (part->record[i].number == number &&
@@ -921,8 +995,12 @@ part_run(void *arg)
 	for (size_t i = 0; i < c->rec->blocks && !p->err; i++) {
 		const struct recording_block *b = &c->rec->block[i];
 
-		if (b->disk == (int)p->disk)
+		if (b->disk == (int)p->disk && !b->computed)
 			block_check(p, b, place++);
+	}
+	for (size_t i = 0; i < c->rec->parity.blocks && !p->err; i++) {
+		if (c->rec->parity.block[i].disk == p->disk)
+			parity_check(p, &c->rec->parity.block[i]);
 	}
 	pthread_mutex_lock(&c->lock);
 	c->running--;
@@ -1019,6 +1097,7 @@ look(struct verification *c, struct verify_report *report)
 	parts_wait(c);
 	worse = parts_end(c, report);
 	check_absent(c);
+	check_computed(c);
 	check_order(c);
 	if (state == RECORDING_INTERRUPTED)
 		verify_say(part_none(c), VERIFY_END,
@@ -1045,7 +1124,7 @@ verify(struct recording *rec, const struct disks *disks,
 		c.part[i].disk = i;
 	}
 	for (size_t i = 0; i < rec->blocks; i++) {
-		if (rec->block[i].disk >= 0)
+		if (rec->block[i].disk >= 0 && !rec->block[i].computed)
 			c.total += rec->block[i].record.bytes;
 	}
 	pthread_mutex_init(&c.lock, NULL);

@@ -29,6 +29,8 @@ enum verify_kind {
 	VERIFY_DUPLICATE,  /* a block is on two disks */
 	VERIFY_UNINDEXED,  /* a chunk that no index names */
 	VERIFY_ABSENT,	   /* blocks that no disk has */
+	VERIFY_COMPUTED,   /* blocks whose disk is away, which parity gives */
+	VERIFY_PARITY,	   /* parity that is damaged, or away */
 	VERIFY_INDEX,	   /* an index contradicts the data, or has no good
 			      end */
 	VERIFY_SUMS,	   /* the .sums file is wrong, or has no good end */

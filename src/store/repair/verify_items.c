@@ -127,6 +127,8 @@ verify_word(enum verify_kind kind)
 		[VERIFY_DUPLICATE] = "duplicate",
 		[VERIFY_UNINDEXED] = "unindexed",
 		[VERIFY_ABSENT] = "absent",
+		[VERIFY_COMPUTED] = "computed",
+		[VERIFY_PARITY] = "parity",
 		[VERIFY_INDEX] = "index",
 		[VERIFY_SUMS] = "checksums",
 		[VERIFY_UNSUMMED] = "unsummed",

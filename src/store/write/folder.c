@@ -536,6 +536,7 @@ folder_make(struct folder **folder, const struct disk *disk, const char *name,
 		.index.fd = -1,
 		.meta.fd = -1,
 		.sums.fd = -1,
+		.parity.fd = -1,
 		.data = -1,
 		.direct = -1,
 		.edge_end = UINT64_MAX,
@@ -558,6 +559,8 @@ folder_free(struct folder *f)
 		close(f->meta.fd);
 	if (f->sums.fd >= 0)
 		close(f->sums.fd);
+	if (f->parity.fd >= 0)
+		close(f->parity.fd);
 	if (f->dir >= 0)
 		close(f->dir);
 	if (f->data >= 0)
@@ -635,16 +638,13 @@ fail:
  * a hole of the file (SEEK_HOLE), and recover treats it as missing.
  */
 
-int
-folder_chunk(struct folder *folder, uint64_t number, int flags, uint64_t bytes)
+/* Makes a file of so many bytes.  Returns the descriptor or -errno. */
+static int
+file_make(struct folder *folder, const char *file, int flags, uint64_t bytes)
 {
-	char file[LAYOUT_FILE];
 	int fd, err;
 
-	if (number >= LAYOUT_CHUNKS)
-		return -EFBIG;
-	fd = disk_open_at(folder->dir,
-			  layout_chunk(file, folder->plan.name, number),
+	fd = disk_open_at(folder->dir, file,
 			  O_CREAT | O_EXCL | O_WRONLY | flags, DISK_NO_LINKS);
 	if (fd < 0)
 		return fd;
@@ -652,16 +652,19 @@ folder_chunk(struct folder *folder, uint64_t number, int flags, uint64_t bytes)
 		return fd;
 	err = -errno;
 	close(fd);
-	folder_unchunk(folder, number);
+	unlinkat(folder->dir, file, 0);
 	return err;
 }
 
-void
-folder_unchunk(struct folder *folder, uint64_t number)
+int
+folder_chunk(struct folder *folder, uint64_t number, int flags, uint64_t bytes)
 {
 	char file[LAYOUT_FILE];
 
-	unlinkat(folder->dir, layout_chunk(file, folder->plan.name, number), 0);
+	if (number >= LAYOUT_CHUNKS)
+		return -EFBIG;
+	return file_make(folder, layout_chunk(file, folder->plan.name, number),
+			 flags, bytes);
 }
 
 /* Places a block in a file of its own. */
@@ -693,10 +696,13 @@ folder_target_undo(struct folder *folder, const struct folder_target *target)
 {
 	char file[LAYOUT_FILE];
 
-	if (folder_serial(folder))
+	if (folder_serial(folder) && !target->parity)
 		return data_target_undo(folder, target);
 	close(target->fd);
-	layout_chunk(file, folder->plan.name, target->number);
+	if (target->parity)
+		layout_parity(file, folder->plan.name, target->number);
+	else
+		layout_chunk(file, folder->plan.name, target->number);
 	return unlinkat(folder->dir, file, 0) < 0 ? -errno : 0;
 }
 
@@ -808,6 +814,68 @@ sync_meta(struct folder *folder)
 	folder->noted = false;
 	return 0;
 }
+
+/* ---- parity -------------------------------------------------------------- */
+
+int
+folder_parity_make(struct folder *folder, uint64_t group, uint64_t bytes,
+		   int flags, struct folder_target *target)
+{
+	char file[LAYOUT_FILE];
+	int fd =
+	    file_make(folder, layout_parity(file, folder->plan.name, group),
+		      flags, bytes);
+
+	if (fd < 0)
+		return fd;
+	*target = (struct folder_target){ .fd = fd,
+					  .own = true,
+					  .parity = true,
+					  .number = group,
+					  .bytes = bytes };
+	return 0;
+}
+
+/* Readers of the list seek the next good record, so a torn end needs no
+ * repair: it is only followed at a whole record. */
+static int
+parity_list_open(struct folder *f)
+{
+	char file[LAYOUT_FILE];
+	off_t end;
+
+	f->parity.fd =
+	    disk_open_at(f->dir, layout_parity_list(file, f->plan.name),
+			 O_CREAT | O_RDWR | O_APPEND, DISK_NO_LINKS);
+	if (f->parity.fd < 0)
+		return f->parity.fd;
+	end = lseek(f->parity.fd, 0, SEEK_END);
+	if (end >= 0)
+		end -= end % INDEX_BYTES;
+	if (end < 0 || ftruncate(f->parity.fd, end) < 0)
+		return -errno;
+	f->parity.bytes = end;
+	return 0;
+}
+
+int
+folder_parity_sync(struct folder *f, const void *tails, size_t bytes)
+{
+	int err = f->parity.fd < 0 ? parity_list_open(f) : 0;
+
+	/* The names of the blocks, and the lines that came with them. */
+	if (!err && fsync(f->dir) < 0)
+		err = -errno;
+	if (!err)
+		err = sync_meta(f);
+	if (!err)
+		err = append_bytes(&f->parity, tails, bytes);
+	if (!err && fdatasync(f->parity.fd) < 0)
+		err = -errno;
+	return err;
+}
+
+/* ---- rounds -------------------------------------------------------------- */
 
 /* Returns -ENOENT if the folder was removed: writes to its open files would
  * vanish with the descriptors. */

@@ -36,6 +36,7 @@ struct folder_target {
 	bool own;	 /* the block's own file, which the caller fdatasyncs
 			    and closes; else the folder does both */
 	uint64_t offset; /* in the file, of `before` and the data behind it */
+	bool parity;	 /* it is a parity block */
 	uint64_t number;
 	uint64_t bytes; /* bytes to write: more than the data of a block that
 			   closed early if all blocks have the same length on
@@ -54,6 +55,17 @@ struct folder_target {
  */
 int folder_target_make(struct folder *folder, uint64_t number, uint64_t bytes,
 		       int flags, struct folder_target *target);
+
+/*
+ * Does the same for a parity block of the group of this number, which has a file
+ * of its own in every layout.  -EEXIST: the disk has one of that group.
+ */
+int folder_parity_make(struct folder *folder, uint64_t group, uint64_t bytes,
+		       int flags, struct folder_target *target);
+
+/* Adds the tails of parity blocks to the list of those, durably; the blocks are
+ * durable.  0 or -errno. */
+int folder_parity_sync(struct folder *folder, const void *tails, size_t bytes);
 
 /* Says that the target of a shared file is written, with this data: the next
  * block may begin in its last page.  No effect on a file of its own. */
@@ -74,9 +86,6 @@ bool folder_serial(const struct folder *folder);
  */
 int folder_chunk(struct folder *folder, uint64_t number, int flags,
 		 uint64_t bytes);
-
-/* Removes a chunk that could not be written. */
-void folder_unchunk(struct folder *folder, uint64_t number);
 
 /* Appends a line to the metadata; durable with the next folder_sync(). */
 int folder_note(struct folder *folder, const json_t *line);

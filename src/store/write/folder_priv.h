@@ -23,6 +23,7 @@ struct folder {
 	int dir;
 	struct append_file index, meta;
 	struct append_file sums;    /* -1: no checksums yet */
+	struct append_file parity;  /* -1: no parity yet */
 	struct index_record *found; /* by folder_resume(), until folder_found()
 				       gives them away */
 	size_t found_n;

@@ -53,7 +53,7 @@ begin(void)
 	ck_assert_int_eq(
 	    block_pool_borrow(bench.arena, &bench.pool, &args, &fault), 0);
 	ck_assert_int_eq(queue_make(&bench.queue, BLOCKS), 0);
-	ck_assert_int_eq(taker_join(&bench.taker, bench.queue), 0);
+	ck_assert_int_eq(taker_join(&bench.taker, bench.queue, 0), 0);
 	bench.shape = (struct format_shape){ .payload = BYTES, .parts = 1 };
 	bench.output = output_new(&bench);
 	own = arena_memory(bench.arena, &bytes);
@@ -277,7 +277,7 @@ storm(struct found *f)
 	struct taker *own[WRITERS];
 
 	for (unsigned i = 0; i < WRITERS; i++) {
-		ck_assert_int_eq(taker_join(&own[i], bench.queue), 0);
+		ck_assert_int_eq(taker_join(&own[i], bench.queue, 0), 0);
 		ck_assert_int_eq(
 		    pthread_create(&thread[i], NULL, writer, own[i]), 0);
 	}

@@ -388,7 +388,7 @@ START_TEST(many_threads)
 	struct taker *other;
 
 	all_open(&bench);
-	ck_assert_int_eq(taker_join(&other, bench.queue), 0);
+	ck_assert_int_eq(taker_join(&other, bench.queue, 0), 0);
 	for (unsigned i = 0; i < 3; i++)
 		reader[i].tap = tap_new(bench.output);
 	pthread_create(&writer[0], NULL, write_all, bench.taker);

@@ -45,7 +45,7 @@ output_open(unsigned subs)
 	ck_assert_int_eq(arena_make(&arena, 2 << 20, NULL, &fault), 0);
 	ck_assert_int_eq(block_pool_borrow(arena, &pool, &args, &fault), 0);
 	ck_assert_int_eq(queue_make(&queue, BLOCKS), 0);
-	ck_assert_int_eq(taker_join(&taker, queue), 0);
+	ck_assert_int_eq(taker_join(&taker, queue, 0), 0);
 	shape = (struct format_shape){ .payload = 32, .parts = 1 };
 	head = json_object();
 	ck_assert_int_eq(

@@ -38,7 +38,7 @@ output_open(void)
 	ck_assert_int_eq(arena_make(&arena, 2 << 20, NULL, &fault), 0);
 	ck_assert_int_eq(block_pool_borrow(arena, &pool, &args, &fault), 0);
 	ck_assert_int_eq(queue_make(&queue, 4), 0);
-	ck_assert_int_eq(taker_join(&taker, queue), 0);
+	ck_assert_int_eq(taker_join(&taker, queue, 0), 0);
 	ck_assert_int_eq(resume_look(&r, &m.disks, MADE_NAME, &fault), 0);
 	line = resume_line(r, paths);
 	ck_assert_int_eq(

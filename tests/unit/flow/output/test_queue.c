@@ -25,7 +25,7 @@ join(void)
 {
 	struct taker *t;
 
-	ck_assert_int_eq(taker_join(&t, queue), 0);
+	ck_assert_int_eq(taker_join(&t, queue, 0), 0);
 	return t;
 }
 

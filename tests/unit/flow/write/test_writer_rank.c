@@ -16,7 +16,7 @@ START_TEST(slow_until_it_leaves)
 	ck_assert_int_eq(queue_make(&queue, 4), 0);
 	pthread_mutex_init(&w.lock, NULL);
 	w.queue = queue;
-	ck_assert_int_eq(taker_join(&w.taker, queue), 0);
+	ck_assert_int_eq(taker_join(&w.taker, queue, 0), 0);
 	w.facts.benched = true;
 	writer_queue_leave(&w);
 	ck_assert_ptr_null(w.taker);

@@ -323,7 +323,7 @@ list_read(struct parity_table *t, const void *raw, size_t bytes, unsigned disk)
 
 	file_write("list", raw, bytes);
 	fd = openat(dir, "list", O_RDONLY);
-	ck_assert_int_eq(parity_read(t, fd, disk), 0);
+	ck_assert_int_eq(parity_read(t, fd, disk, &(uint64_t){ 0 }), 0);
 	close(fd);
 }
 

@@ -67,6 +67,7 @@ START_TEST(a_life)
 	struct stat st;
 	json_t *line = json_pack("{s:i}", "run", 0);
 	uint64_t torn;
+	struct folder_target target;
 	size_t n;
 	int fd;
 
@@ -85,10 +86,8 @@ START_TEST(a_life)
 	ck_assert_int_eq(folder_note(f, line), 0);
 	ck_assert_int_eq(folder_sync(f, r, 2), 0);
 	ck_assert_int_eq(folder_sync(f, NULL, 0), 0);
-	fd = folder_chunk(f, 9, 0, 0);
-	ck_assert_int_ge(fd, 0);
-	close(fd);
-	folder_unchunk(f, 9);
+	ck_assert_int_eq(folder_target_make(f, 9, 0, 0, &target), 0);
+	ck_assert_int_eq(folder_target_undo(f, &target), 0);
 	ck_assert(!exists("rec/rec.00000009"));
 	ck_assert_int_eq(folder_close(f, &over, line), 0);
 

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the parity of a recording (store/parity) adds to it: records of blocks
+ * whose disk is away, and the data of blocks that cannot be read.  Each disk has
+ * a list of its parity blocks, and each entry has the index records of all members of
+ * its group; so the lists of the disks that are left say what the others had.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "store/recording/recording_priv.h"
+
+/* Reads what is new in the list of a disk.  A list that cannot be read is as one
+ * that is not there. */
+static int
+read_part(struct recording *rec, unsigned disk)
+{
+	struct recording_part *part = &rec->part[disk];
+	char file[LAYOUT_FILE];
+	int fd, err;
+
+	fd = disk_open_at(part->dir, layout_parity_list(file, rec->name),
+			  O_RDONLY, DISK_NO_LINKS);
+	if (fd < 0)
+		return 0;
+	err = parity_read(&rec->parity, fd, disk, &part->parity_bytes);
+	close(fd);
+	return err == -ENOMEM ? err : 0;
+}
+
+int
+recording_parity(struct recording *rec)
+{
+	size_t had = rec->parity.blocks;
+	int err = 0;
+
+	rec->facts.parity =
+	    (unsigned)json_integer_value(json_object_get(rec->head, "parity"));
+	for (unsigned i = 0; i < rec->disks->n && rec->facts.parity; i++) {
+		if (rec->part[i].dir >= 0 && !rec->part[i].hangs && !err)
+			err = read_part(rec, i);
+	}
+	if (err || rec->parity.blocks == had)
+		return err;
+	rec->stale = true;
+	return parity_sort(&rec->parity);
+}
+
+bool
+recording_protects(const struct recording *rec, uint64_t number)
+{
+	return rec->parity.numbers && parity_find(&rec->parity, number);
+}
+
+void
+recording_compute(const struct recording *rec, struct recording_block *b)
+{
+	const struct parity_table *t = &rec->parity;
+	const struct parity_member *m;
+
+	m = t->numbers ? parity_find(t, b->record.number) : NULL;
+	if (!m)
+		return;
+	b->record = *parity_member_record(t, m);
+	b->disk = (int)t->block[m->block].disk;
+	b->bytes = RECORDING_UNSEEN;
+	b->computed = true;
+}
+
+/* ---- how a block follows from its group ----------------------------------- */
+
+static void
+source_dir(const struct recording *rec, struct parity_source *s, int disk)
+{
+	s->disk = s->dir = -1;
+	if (disk < 0 || rec->part[disk].hangs || rec->part[disk].dir < 0)
+		return;
+	s->disk = disk;
+	s->dir = rec->part[disk].dir;
+}
+
+static void
+member_source(const struct recording *rec, const struct index_record *r,
+	      struct parity_source *s)
+{
+	const struct recording_block *b =
+	    r->number < rec->blocks ? &rec->block[r->number] : NULL;
+	struct recording_where where;
+
+	*s = (struct parity_source){ .disk = -1,
+				     .dir = -1,
+				     .bytes = r->bytes,
+				     .crc = r->crc,
+				     .summed = r->flags & INDEX_SUMMED };
+	if (!b || recording_where(rec, b, &where))
+		return;
+	source_dir(rec, s, b->disk);
+	s->offset = where.offset;
+	snprintf(s->file, sizeof s->file, "%s", where.file);
+}
+
+static void
+parity_source(const struct recording *rec, const struct parity_block *p,
+	      struct parity_source *s)
+{
+	*s = (struct parity_source){ .bytes = p->record.bytes,
+				     .crc = p->record.crc,
+				     .summed = true };
+	source_dir(rec, s, (int)p->disk);
+	layout_parity(s->file, rec->name, p->record.group);
+}
+
+struct parity_heal *
+recording_heal_plan(const struct recording *rec, uint64_t number)
+{
+	const struct parity_table *t = &rec->parity;
+	const struct parity_member *m;
+	const struct parity_block *p;
+	struct parity_heal *h;
+
+	m = t->numbers ? parity_find(t, number) : NULL;
+	if (!m)
+		return NULL;
+	p = &t->block[m->block];
+	h = parity_heal_make(p->record.members);
+	if (!h)
+		return NULL;
+	h->wanted = m->column;
+	h->rows = p->record.rows;
+	for (uint32_t i = 0; i < p->record.members; i++)
+		member_source(rec, &t->member[p->first + i], &h->member[i]);
+	/* the rows of a group lie side by side in the table */
+	while (p > t->block && p[-1].record.group == p->record.group)
+		p--;
+	for (; p < t->block + t->blocks &&
+	       p->record.group == t->block[m->block].record.group;
+	     p++) {
+		if (p->record.row < h->rows)
+			parity_source(rec, p, &h->parity[p->record.row]);
+	}
+	return h;
+}
+
+/* Computes a block, unless it is the last one that was.  0 or -errno. */
+static int
+heal(struct recording *rec, uint64_t number)
+{
+	struct parity_heal *plan;
+
+	if (!rec->healing || rec->healed_number != number) {
+		plan = recording_heal_plan(rec, number);
+		if (!plan)
+			return -ENOENT;
+		free(rec->healed);
+		rec->healed = NULL;
+		rec->healing = true;
+		rec->healed_number = number;
+		if (!parity_heal(plan, &rec->healed))
+			rec->heals++;
+		free(plan);
+	}
+	return rec->healed ? 0 : -ENODATA;
+}
+
+int
+recording_heal(struct recording *rec, const struct recording_block *b,
+	       void *data, size_t bytes, uint64_t at)
+{
+	int err = heal(rec, b->record.number);
+
+	if (!err && bytes)
+		memcpy(data, rec->healed + at, bytes);
+	return err;
+}
+
+int
+recording_heal_open(struct recording *rec, const struct recording_block *b)
+{
+	int fd, err = heal(rec, b->record.number);
+
+	if (err)
+		return err;
+	fd = memfd_create(rec->name, MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	err = write_whole(fd, rec->healed, b->record.bytes, 0);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash source=tests/flow/functions.sh
+#
+#   gen --> spated --> 6 disks, with parity      one or two of them go
+#                         |                              |
+#                         `--> export of all  =  export of the rest
+#
+. "${BASH_SOURCE%/*}/functions.sh"
+
+disks_make 6
+
+# records PARITY LAYOUT GEN: a recording of packets, and its bytes as they
+# are with all disks.
+records()
+{
+	find "${disks[@]}" -mindepth 1 -delete
+	conf_write "$(stream_text "format = \"vdif\"; prefix = 8; payload = 8032;
+		fps = 2000; parity = $1; layout = \"$2\";")"
+	spated_start
+	take --format vdif --fps 2000 --packets 6000 --loss 0.01 "${@:3}"
+	exports whole
+	spated_stop
+}
+
+# exports FILE: the bytes that the disks in ${there[@]} give.
+exports()
+{
+	"$SPATE" export "$taken" "$work/$1" --force --quiet \
+		--disks "$(IFS=:; echo "${there[*]}")" >/dev/null
+}
+
+# with_disks NUMBERS: only these are there.
+with_disks()
+{
+	local i
+
+	there=()
+	for i in "$@"; do
+		there+=("${disks[i]}")
+	done
+}
+
+# without NUMBERS: exports what the other disks give, and compares it.
+without()
+{
+	mapfile -t left < <(seq 0 5 | grep -vE "^($(IFS="|"; echo "$*"))$")
+	with_disks "${left[@]}"
+	exports part
+	cmp "$work/whole" "$work/part" || fail "disks $* are away: $taken"
+	with_disks 0 1 2 3 4 5
+}
+
+# damages FILE: turns a bit in its middle.
+damages()
+{
+	local at=$(($(stat -c %s "$1") / 2))
+
+	printf '\x%02x' $(($(xxd -s $at -l 1 -p "$1" | sed 's/^/16#/') ^ 1)) |
+		xargs -0 printf |
+		dd of="$1" bs=1 seek=$at conv=notrunc status=none
+}
+
+need xxd
+with_disks 0 1 2 3 4 5
+for layout in vbs mark6 file; do
+	records 1 $layout
+	for gone in 0 1 2 3 4 5; do
+		without $gone
+	done
+done
+records 2 vbs
+for gone in 0 1 2 3 4 5; do
+	for also in $(seq $((gone + 1)) 5); do
+		without $gone "$also"
+	done
+done
+
+# A bit that turned in a chunk, or in parity, or in both; a chunk that is away.
+chunk=$(find "${disks[2]}/$taken" -name "$taken.0*" | sort | sed -n 3p)
+damages "$chunk"
+without
+without 4
+parity=$(find "${disks[@]}" -name "$taken.parity.0*" | sort | head -1)
+damages "$parity"
+without
+without 4
+rm "$chunk"
+without
+without 4
+
+# A recording that is shorter than a group, and one of a single disk's.
+for packets in 1 130 300; do
+	take_few=$packets
+	records 1 vbs --packets $take_few
+	without 0
+	without 5
+done
