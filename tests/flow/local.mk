@@ -81,6 +81,7 @@ FLOW_LONG = \
 	%D%/layouts_full.sh \
 	%D%/plan.sh \
 	%D%/parity.sh \
+	%D%/parity_disks.sh \
 	%D%/fanout_nics.sh \
 	%D%/receivers.sh \
 	%D%/fanout_rings.sh \
