@@ -5,12 +5,16 @@
  * queue, the writers and the index as the daemon's do.
  *
  *   write_loop [-w WRITER] [-l LAYOUT] [-b BLOCK_MIB] [-t TOTAL_MIB] [-c]
- *              [-k MIB] [-r MIB] FOLDER..
+ *              [-k MIB] [-r MIB] [-s MIB] [-p ROWS] FOLDER..
+ *   write_loop -i ROWS
  *
  *   -l  vbs, mark6 or file; blocks of mark6 have 9 MiB at most
  *   -c  takes checksums, on the writers' threads: the blocks' memory was in
  *       no receiver's cache
  *   -k  the last disk answers EIO once all have been given so many MiB
+ *   -p  so many parity blocks for each group
+ *   -i  computes parity over memory, and nothing else: bytes and cpu_s
+ *   -s  blocks come at so many MiB per second, instead of at once
  *   -r  pwrite, and each disk takes so many MiB per second: folders of one
  *       disk are as good as disks then
  *
@@ -33,24 +37,26 @@
 #include "flow/memory/arena.h"
 #include "flow/memory/block_pool.h"
 #include "flow/write/writer.h"
+#include "store/parity/code.h"
 #include "store/record/meta.h"
 #include "write_disks.h"
 
-enum { PAYLOAD = 8192, MOST = 64, FILES = 512 };
+enum { PAYLOAD = 8192, MOST = 64, FILES = 512, PARITY_GROUPS = 6 };
 
 static const char name[] = "bench";
 
 struct loop {
 	const char *writer;
-	uint64_t block_bytes, total, kill, rate;
+	uint64_t block_bytes, total, kill, rate, source;
 	bool sums;
+	unsigned rows;
 	enum layout layout;
 	struct disk disk[MOST];
 	struct writer *w[MOST];
 	unsigned disks;
 
 	struct arena *arena;
-	struct block_pool *pool;
+	struct block_pool *pool, *parity;
 	struct queue *queue;
 	struct output *output;
 	struct format_shape shape;
@@ -101,18 +107,29 @@ way_open(struct loop *l)
 static void
 blocks_open(struct loop *l, struct geometry *g)
 {
-	struct block_pool_args args = { .blocks = 2 * l->disks + 4,
+	struct block_pool_args args = { .blocks = 4 * l->disks,
 					.slot_bytes = PAYLOAD };
+	struct block_pool_args parity = { .blocks = PARITY_GROUPS * l->rows,
+					  .slot_bytes = PAYLOAD,
+					  .extra = parity_groups_extra() };
 	struct fault fault;
+	uint64_t need;
 
 	check("geometry", geometry_make(g, PAYLOAD, 1, l->block_bytes));
-	args.slots = g->slots;
+	args.slots = parity.slots = g->slots;
 	args.quantum = l->sums ? BLOCK_QUANTUM : 0;
-	if (arena_make(&l->arena, block_pool_need(&args), NULL, &fault) < 0 ||
-	    block_pool_borrow(l->arena, &l->pool, &args, &fault) < 0) {
+	need = block_pool_need(&args);
+	if (l->rows)
+		need += block_pool_need(&parity);
+	if (arena_make(&l->arena, need, NULL, &fault) < 0 ||
+	    block_pool_borrow(l->arena, &l->pool, &args, &fault) < 0 ||
+	    (l->rows &&
+	     block_pool_borrow(l->arena, &l->parity, &parity, &fault) < 0)) {
 		fprintf(stderr, "write_loop: %s\n", fault.what);
 		exit(1);
 	}
+	while (arena_facts(l->arena).ready < arena_facts(l->arena).bytes)
+		usleep(1000);
 	check("queue", queue_make(&l->queue, args.blocks));
 }
 
@@ -128,6 +145,7 @@ output_open(struct loop *l, const struct geometry *g)
 				  .shape = &l->shape,
 				  .layout = l->layout,
 				  .geometry = g,
+				  .parity = l->rows,
 				  .disks = path,
 				  .disks_n = l->disks };
 	struct output_args args = { .name = name,
@@ -135,6 +153,8 @@ output_open(struct loop *l, const struct geometry *g)
 				    .disks = l->disks,
 				    .durable = 5000000000,
 				    .changed = changed,
+				    .parity = l->rows,
+				    .parity_pool = l->parity,
 				    .shape = &l->shape };
 	struct fault fault;
 	char why[160];
@@ -196,9 +216,30 @@ block_put(struct loop *l, struct block *b)
 }
 
 static void
+flights_wait(struct loop *l)
+{
+	while (
+	    atomic_load_explicit(&l->output->in_flight, memory_order_acquire))
+		usleep(1000);
+}
+
+/* Waits until the next block is due. */
+static void
+source_wait(const struct loop *l, int64_t start)
+{
+	double due = (double)l->made / (double)l->source * 1e9;
+
+	while (l->source && (double)(clock_steady() - start) < due)
+		usleep(500);
+}
+
+static void
 blocks_make(struct loop *l)
 {
+	int64_t start = clock_steady();
+
 	while (l->made < l->total) {
+		source_wait(l, start);
 		struct block *b = block_pool_take(l->pool, 0);
 
 		if (b)
@@ -206,9 +247,9 @@ blocks_make(struct loop *l)
 		else
 			usleep(1000);
 	}
-	while (
-	    atomic_load_explicit(&l->output->in_flight, memory_order_acquire))
-		usleep(1000);
+	flights_wait(l);
+	output_protect_end(l->output);
+	flights_wait(l);
 }
 
 static void
@@ -278,10 +319,15 @@ run(struct loop *l)
 	writers_end(l);
 	used = cpu() - before;
 	printf("{\"bytes\":%llu,\"seconds\":%.4f,\"cpu_s\":%.4f,"
-	       "\"lost_packets\":%llu",
+	       "\"lost_packets\":%llu,\"chunks\":%llu,\"protected\":%llu",
 	       (unsigned long long)atomic_load(&l->output->bytes),
 	       (double)(clock_steady() - start) / 1e9, used,
-	       (unsigned long long)atomic_load(&l->output->lost_packets));
+	       (unsigned long long)atomic_load(&l->output->lost_packets),
+	       (unsigned long long)atomic_load(&l->output->chunks),
+	       (unsigned long long)(l->rows ? parity_groups_counts(
+						  l->output->groups)
+						  .members
+					    : 0));
 	disks_tell(l);
 }
 
@@ -296,8 +342,30 @@ finish(struct loop *l)
 	output_drop(l->output);
 	queue_free(l->queue);
 	block_pool_return(l->pool);
+	if (l->parity)
+		block_pool_return(l->parity);
 	arena_free(l->arena);
 	free((void *)l->way.options);
+}
+
+/* Parity of blocks of 64 MiB, as fast as a processor has it. */
+static void
+sum_only(unsigned rows)
+{
+	enum { BYTES = 64 << 20, TIMES = 40 };
+	uint8_t *data = malloc(BYTES), *row[PARITY_ROWS];
+	double before;
+
+	for (unsigned i = 0; i < PARITY_ROWS; i++)
+		row[i] = calloc(1, BYTES);
+	if (!data || !row[0] || !row[1] || rows > PARITY_ROWS)
+		die("parity", -ENOMEM);
+	memset(data, 0x5a, BYTES);
+	before = cpu_of(RUSAGE_SELF);
+	for (unsigned i = 0; i < TIMES; i++)
+		parity_add(row, rows, i, data, BYTES);
+	printf("{\"bytes\":%llu,\"cpu_s\":%.4f}\n",
+	       (unsigned long long)BYTES * TIMES, cpu_of(RUSAGE_SELF) - before);
 }
 
 static uint64_t
@@ -311,7 +379,7 @@ arguments(struct loop *l, int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "w:l:b:t:ck:r:")) != -1) {
+	while ((c = getopt(argc, argv, "w:l:b:t:ck:r:s:p:i:")) != -1) {
 		switch (c) {
 		case 'w': l->writer = optarg; break;
 		case 'l':
@@ -321,8 +389,11 @@ arguments(struct loop *l, int argc, char **argv)
 		case 'b': l->block_bytes = mib(optarg); break;
 		case 't': l->total = mib(optarg); break;
 		case 'c': l->sums = true; break;
+		case 'p': l->rows = (unsigned)atoi(optarg); break;
+		case 'i': sum_only((unsigned)atoi(optarg)); exit(0);
 		case 'k': l->kill = mib(optarg); break;
 		case 'r': l->rate = mib(optarg); break;
+		case 's': l->source = mib(optarg); break;
 		default: return false;
 		}
 	}
@@ -346,7 +417,7 @@ main(int argc, char **argv)
 	if (!arguments(&l, argc, argv)) {
 		fprintf(stderr, "usage: write_loop [-w WRITER] [-l LAYOUT] "
 				"[-b MIB] [-t MIB] [-c] [-k MIB] [-r MIB] "
-				"FOLDER..\n");
+				"[-s MIB] [-p ROWS] FOLDER..\n");
 		return 2;
 	}
 	log_level_set(LEVEL_WARN);

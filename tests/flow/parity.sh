@@ -80,7 +80,7 @@ chunk=$(find "${disks[2]}/$taken" -name "$taken.0*" | sort | sed -n 3p)
 damages "$chunk"
 without
 without 4
-parity=$(find "${disks[@]}" -name "$taken.parity.0*" | sort | head -1)
+parity=$(find "${disks[@]}" -name "$taken.parity.0*" | sort | sed -n 1p)
 damages "$parity"
 without
 without 4

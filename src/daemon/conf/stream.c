@@ -337,9 +337,9 @@ stream_pool_args(const struct stream *s)
 struct block_pool_args
 stream_parity_args(const struct stream *s)
 {
-	/* One group takes members, one waits for its disks, two are written; and
-	 * the parts of a split stream have groups of their own. */
-	enum { GROUPS = 4 };
+	/* Three groups take members, one waits for its disks, two are written;
+	 * and the parts of a split stream have groups of their own. */
+	enum { GROUPS = 6 };
 
 	return (struct block_pool_args){
 		.blocks = s->o.parity * (s->keys + GROUPS - 1),

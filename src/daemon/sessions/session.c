@@ -1131,6 +1131,7 @@ session_step(struct session *s, int64_t now)
 {
 	rate_sample(s, now);
 	recording_input_fill(s->input);
+	output_protect_look(s->output, now, !block_pool_plenty(s->input->pool));
 	if (s->state == SESSION_ARMED)
 		armed_look(s, now);
 	if (s->state == SESSION_BEGINNING)

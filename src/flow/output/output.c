@@ -622,11 +622,11 @@ parts_make(struct output *o, const struct output_args *a)
 }
 
 static unsigned
-parity_disks(void *arg)
+parity_disks(void *arg, struct block_bars *disks)
 {
 	const struct output *o = arg;
 
-	return queue_disks(o->queue);
+	return queue_disks(o->queue, disks);
 }
 
 static void
@@ -869,10 +869,10 @@ output_protect(struct output *o, struct block *b, unsigned disk)
 }
 
 void
-output_protect_look(struct output *o, int64_t now)
+output_protect_look(struct output *o, int64_t now, bool few)
 {
 	if (o->groups)
-		parity_groups_look(o->groups, now);
+		parity_groups_look(o->groups, now, few);
 }
 
 void
@@ -926,6 +926,8 @@ output_written(struct output *o, struct block *b, unsigned disk)
 		parity_count(o, b, disk);
 	else
 		written_count(o, b, disk);
+	if (o->groups && !b->parity)
+		parity_groups_written(o->groups, b);
 	account(o, b);
 }
 

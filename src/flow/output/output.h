@@ -255,11 +255,12 @@ void output_seal(struct output *o, struct block *b);
 /*
  * Parity (parity_groups.h).  output_protect adds a SEALED block of data that disk
  * number `disk` begins to write; its writer.  output_protect_look ends groups
- * that are old; any writer.  output_protect_end ends all, whose parity blocks are
- * in flight then; the event loop, when no block is in flight.
+ * that are old, and holds no blocks any longer if there are `few`; any thread.
+ * output_protect_end ends all, whose parity blocks are in flight then; the event
+ * loop, whenever no block is in flight.
  */
 void output_protect(struct output *o, struct block *b, unsigned disk);
-void output_protect_look(struct output *o, int64_t now);
+void output_protect_look(struct output *o, int64_t now, bool few);
 void output_protect_end(struct output *o);
 
 /* Accounts for a block that is on disk number `disk`, or (lost) on no disk, and

@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two kinds of locks.  That of all groups is held for a few comparisons: which
- * group a block joins, and whether that group is complete.  A group's own lock is
- * held while a block is folded in, which takes as long as its bytes take to pass
- * a processor (5 ms for 64 MiB); writers of other groups go on meanwhile.  A
- * group ends when it is closed and nobody folds: whoever comes last of both
- * writes its tail and puts its parity blocks.
+ * When parity is computed.  The blocks of a group are held until it is complete,
+ * where the pool that they come from has plenty of others, and then encoded at
+ * once: each byte passes a processor one time.  Where blocks are few, those of a
+ * group are folded in as soon as one of them is written, and freed: so parity
+ * takes no block from a receiver that needs it.  A group whose blocks are
+ * held needs no parity blocks until it is complete; if none is free then, it
+ * waits for the next that is written, or, when blocks are few, is given up.
  *
- * A disk joins the oldest open group that has no block of it.  So groups end in
- * the order in which they begin, and with n disks of one speed and one parity
- * block each disk gets one parity block in n.
+ * Two kinds of locks.  That of all groups is held for a few comparisons.  A
+ * group's own is held while bytes are folded in; writers of other groups go on
+ * meanwhile.  A group ends when it is closed and nobody folds: whoever comes last
+ * of both writes its tail and puts its parity blocks.
+ *
+ * Which disk gets the parity is chosen when a group begins, in turns, and that
+ * disk gives it no member.  If it were left to whoever is late, the disk that
+ * writes parity would stay behind all others, and write nothing else.  A disk
+ * joins the oldest open group that has no block of it.  A disk that is slower than
+ * the others is in few groups: the oldest of OPEN ends without it, as soon as
+ * another is wanted.
  */
 #include "flow/output/parity_groups.h"
 
@@ -26,20 +35,32 @@
 #include "store/parity/parity.h"
 #include "store/record/geometry.h"
 
+enum { OPEN = 3 }; /* groups that take members, at most */
+
 struct parity_group {
-	struct parity_group *next; /* begun later */
-	struct block *row[PARITY_ROWS];
-	int64_t since; /* steady ns */
-	struct block_bars bars;
+	struct parity_group *next;	/* begun later; in one of the lists */
+	struct block *row[PARITY_ROWS]; /* NULL: not taken yet */
+	int64_t since;			/* steady ns */
+	struct block_bars bars;		/* disks that have a member */
+	struct block_bars kept;		/* disks that are to have its parity */
 	unsigned members;
-	unsigned folding; /* threads that fold a member in */
+	unsigned folding; /* threads that fold, or are about to */
 	bool closed;	  /* no more members */
+	bool failed;	  /* there was no parity block for it */
 	struct index_record member[PARITY_MEMBERS];
+	struct block *held[PARITY_MEMBERS]; /* NULL: folded in already */
 	char *lines;
 	size_t lines_bytes;
 
-	pthread_mutex_t fold; /* protects `bytes` and the data of the rows */
-	uint64_t bytes;	      /* of the longest member so far */
+	pthread_mutex_t
+	    fold;	/* protects the fields below, and the rows' data */
+	uint64_t bytes; /* of parity so far */
+	uint32_t crc[PARITY_ROWS];
+	bool summed; /* `crc` is that of the rows */
+};
+
+struct parity_list {
+	struct parity_group *first, **last;
 };
 
 struct parity_groups {
@@ -48,9 +69,15 @@ struct parity_groups {
 	 * Relaxed: a late look costs a moment. */
 	_Atomic int64_t due;
 	_Atomic uint64_t groups, members, without;
+	/* Blocks that are held, and closed groups that wait; relaxed, as
+	 * `due`. */
+	_Atomic unsigned holds, waits;
 
 	pthread_mutex_t lock; /* protects the fields below, and the groups */
-	struct parity_group *open, **last;
+	struct parity_list open;
+	unsigned opens;
+	struct parity_list waiting; /* closed; no parity block was free */
+	uint64_t kept[BLOCK_DISKS]; /* how often a disk was to have parity */
 	bool over;
 };
 
@@ -69,20 +96,37 @@ parity_groups_make(struct parity_groups **groups,
 	if (!g)
 		return -ENOMEM;
 	g->a = *args;
-	g->last = &g->open;
+	g->open.last = &g->open.first;
+	g->waiting.last = &g->waiting.first;
 	atomic_init(&g->due, INT64_MAX);
 	pthread_mutex_init(&g->lock, NULL);
 	*groups = g;
 	return 0;
 }
 
+/* ---- lists --------------------------------------------------------------- */
+
 static void
-group_free(struct parity_group *p)
+list_add(struct parity_list *l, struct parity_group *p)
 {
-	pthread_mutex_destroy(&p->fold);
-	free(p->lines);
-	free(p);
+	p->next = NULL;
+	*l->last = p;
+	l->last = &p->next;
 }
+
+static void
+list_remove(struct parity_list *l, struct parity_group *p)
+{
+	struct parity_group **at = &l->first;
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	if (!p->next)
+		l->last = at;
+}
+
+/* ---- counts, and freeing ------------------------------------------------- */
 
 static void
 rows_put_back(struct parity_group *p)
@@ -90,15 +134,46 @@ rows_put_back(struct parity_group *p)
 	for (unsigned i = 0; i < PARITY_ROWS; i++) {
 		if (p->row[i])
 			block_pool_put(p->row[i]);
+		p->row[i] = NULL;
 	}
+}
+
+/* Frees a group that is in no list, and what it still has. */
+static void
+group_free(struct parity_groups *g, struct parity_group *p)
+{
+	for (unsigned i = 0; i < p->members; i++) {
+		if (!p->held[i])
+			continue;
+		block_drop(p->held[i]);
+		atomic_fetch_sub(&g->holds, 1);
+	}
+	rows_put_back(p);
+	pthread_mutex_destroy(&p->fold);
+	free(p->lines);
+	free(p);
+}
+
+/* Gives a group up: its blocks are recorded without parity. */
+static void
+group_give_up(struct parity_groups *g, struct parity_group *p)
+{
+	atomic_fetch_add(&g->without, p->members);
+	group_free(g, p);
 }
 
 void
 parity_groups_free(struct parity_groups *g)
 {
+	struct parity_group *p;
+
 	if (!g)
 		return;
 	parity_groups_end(g);
+	while ((p = g->waiting.first)) {
+		list_remove(&g->waiting, p);
+		group_give_up(g, p);
+	}
 	pthread_mutex_destroy(&g->lock);
 	free(g);
 }
@@ -113,33 +188,41 @@ parity_groups_counts(const struct parity_groups *g)
 
 /* ---- a group begins ---------------------------------------------------- */
 
-/* Makes a group whose parity blocks are taken; NULL: none is free. */
-static struct parity_group *
-group_make(const struct parity_groups *g)
-{
-	struct parity_group *p = calloc(1, sizeof *p);
-
-	if (!p)
-		return NULL;
-	pthread_mutex_init(&p->fold, NULL);
-	for (unsigned i = 0; i < g->a.rows; i++) {
-		p->row[i] = block_pool_take(g->a.pool, 0);
-		if (p->row[i])
-			continue;
-		rows_put_back(p);
-		group_free(p);
-		return NULL;
-	}
-	p->since = clock_steady();
-	return p;
-}
-
 static void
 due_set(struct parity_groups *g)
 {
-	atomic_store_explicit(&g->due,
-			      g->open ? g->open->since + g->a.age : INT64_MAX,
+	const struct parity_group *p = g->open.first;
+
+	atomic_store_explicit(&g->due, p ? p->since + g->a.age : INT64_MAX,
 			      memory_order_relaxed);
+}
+
+/* Chooses disks for the parity of a new group, which gets a member of `disk`: those
+ * that had the least. */
+static void
+disks_keep(struct parity_groups *g, struct parity_group *p,
+	   const struct block_bars *disks, unsigned disk)
+{
+	for (unsigned n = 0; n < g->a.rows; n++) {
+		unsigned least = disk;
+
+		for (unsigned i = 0; i < BLOCK_DISKS; i++) {
+			if (i == disk || !block_bars_has(disks, i) ||
+			    block_bars_has(&p->kept, i))
+				continue;
+			if (least == disk || g->kept[i] < g->kept[least])
+				least = i;
+		}
+		block_bars_add(&p->kept, least);
+		g->kept[least]++;
+	}
+}
+
+static bool
+may_join(const struct parity_group *p, unsigned disk)
+{
+	return !block_bars_has(&p->bars, disk) &&
+	       !block_bars_has(&p->kept, disk);
 }
 
 /* Returns the group that a block of this disk joins, or NULL.  Caller holds the
@@ -147,38 +230,121 @@ due_set(struct parity_groups *g)
 static struct parity_group *
 group_for(struct parity_groups *g, unsigned disk)
 {
-	struct parity_group *p = g->open;
+	struct parity_group *p = g->open.first;
+	struct block_bars disks;
 
-	while (p && block_bars_has(&p->bars, disk))
+	while (p && !may_join(p, disk))
 		p = p->next;
-	if (p || g->a.disks(g->a.arg) <= g->a.rows)
+	if (p || g->a.disks(g->a.arg, &disks) <= g->a.rows)
 		return p;
-	p = group_make(g);
+	p = calloc(1, sizeof *p);
 	if (!p)
 		return NULL;
-	*g->last = p;
-	g->last = &p->next;
+	pthread_mutex_init(&p->fold, NULL);
+	p->since = clock_steady();
+	disks_keep(g, p, &disks, disk);
+	list_add(&g->open, p);
+	g->opens++;
 	due_set(g);
 	return p;
 }
 
+/* ---- folding ------------------------------------------------------------- */
+
+/* Takes parity blocks for a group that has none.  False: not enough are free. */
+static bool
+rows_take(const struct parity_groups *g, struct parity_group *p)
+{
+	for (unsigned i = 0; i < g->a.rows && !p->row[0]; i++) {
+		unsigned at = g->a.rows - 1 - i;
+
+		p->row[at] = block_pool_take(g->a.pool, 0);
+		if (p->row[at])
+			continue;
+		rows_put_back(p);
+		return false;
+	}
+	return true;
+}
+
+/* Takes the members that are held out of a group; returns how many. */
+static unsigned
+held_take(struct parity_groups *g, struct parity_group *p,
+	  struct parity_data *data, struct block **b)
+{
+	unsigned n = 0;
+
+	pthread_mutex_lock(&g->lock);
+	for (unsigned i = 0; i < p->members; i++) {
+		if (!p->held[i])
+			continue;
+		b[n] = p->held[i];
+		p->held[i] = NULL;
+		data[n] =
+		    (struct parity_data){ i, b[n]->data, block_bytes(b[n]) };
+		n++;
+	}
+	pthread_mutex_unlock(&g->lock);
+	return n;
+}
+
+/* Encodes members into rows that have nothing yet, or adds them. */
+static void
+fold(const struct parity_groups *g, struct parity_group *p,
+     const struct parity_data *data, unsigned n)
+{
+	uint8_t *row[PARITY_ROWS];
+	uint64_t bytes = p->bytes;
+
+	for (unsigned i = 0; i < n; i++)
+		bytes = data[i].bytes > bytes ? data[i].bytes : bytes;
+	for (unsigned i = 0; i < g->a.rows; i++)
+		row[i] = p->row[i]->data;
+	p->summed = !p->bytes;
+	if (p->summed) {
+		parity_encode(row, g->a.rows, p->crc, data, n, bytes);
+		p->bytes = bytes;
+		return;
+	}
+	for (unsigned i = 0; i < g->a.rows; i++)
+		memset(row[i] + p->bytes, 0, bytes - p->bytes);
+	p->bytes = bytes;
+	for (unsigned i = 0; i < n; i++)
+		parity_add(row, g->a.rows, data[i].column, data[i].data,
+			   data[i].bytes);
+}
+
+/* Folds in what a group holds, and frees it.  Without parity blocks for that the
+ * group has failed. */
+static void
+held_fold(struct parity_groups *g, struct parity_group *p)
+{
+	struct parity_data data[PARITY_MEMBERS];
+	struct block *b[PARITY_MEMBERS];
+	unsigned n;
+
+	pthread_mutex_lock(&p->fold);
+	n = held_take(g, p, data, b);
+	if (n && !rows_take(g, p))
+		p->failed = true;
+	if (n && !p->failed)
+		fold(g, p, data, n);
+	for (unsigned i = 0; i < n; i++)
+		block_drop(b[i]);
+	pthread_mutex_unlock(&p->fold);
+	atomic_fetch_sub(&g->holds, n);
+}
+
 /* ---- a group ends ------------------------------------------------------ */
 
-/* Closes a group.  True if nobody folds, so that the caller ends it.  Caller
- * holds the lock. */
-static bool
+/* Closes a group.  Caller holds the lock. */
+static void
 group_close(struct parity_groups *g, struct parity_group *p)
 {
-	struct parity_group **at = &g->open;
-
-	while (*at != p)
-		at = &(*at)->next;
-	*at = p->next;
-	if (!p->next)
-		g->last = at;
+	list_remove(&g->open, p);
+	g->opens--;
 	p->closed = true;
 	due_set(g);
-	return !p->folding;
 }
 
 static struct block_parity *
@@ -205,13 +371,15 @@ row_seal(const struct parity_groups *g, const struct parity_group *p,
 	 unsigned row)
 {
 	struct block *b = p->row[row];
-	const struct parity_record r = { .group = p->member[0].number,
-					 .bytes = p->bytes,
-					 .members = p->members,
-					 .crc = crc32c(0, b->data, p->bytes),
-					 .row = (uint16_t)row,
-					 .rows = (uint16_t)g->a.rows };
+	struct parity_record r = { .group = p->member[0].number,
+				   .bytes = p->bytes,
+				   .members = p->members,
+				   .crc = p->crc[row],
+				   .row = (uint16_t)row,
+				   .rows = (uint16_t)g->a.rows };
 
+	if (!p->summed)
+		r.crc = crc32c(0, b->data, p->bytes);
 	b->parity = parity_make(p);
 	if (!b->parity)
 		return -ENOMEM;
@@ -225,24 +393,77 @@ row_seal(const struct parity_groups *g, const struct parity_group *p,
 	return 0;
 }
 
-/* Ends a closed group, into which nobody folds. */
+/* Puts the parity blocks of a group that is folded, and frees it. */
 static void
-group_end(struct parity_groups *g, struct parity_group *p)
+rows_put(struct parity_groups *g, struct parity_group *p)
 {
 	struct block *b[PARITY_ROWS];
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < g->a.rows; i++) {
 		if (row_seal(g, p, i))
-			block_pool_put(p->row[i]);
-		else
-			b[n++] = p->row[i];
+			continue;
+		b[n++] = p->row[i];
+		p->row[i] = NULL;
 	}
 	atomic_fetch_add(n ? &g->members : &g->without, p->members);
 	atomic_fetch_add(&g->groups, 1);
 	if (n)
 		g->a.put(g->a.arg, b, n);
-	group_free(p);
+	group_free(g, p);
+}
+
+/* Ends a closed group, into which nobody folds.  If no parity block is free for it
+ * and `wait`, it waits. */
+static void
+group_end(struct parity_groups *g, struct parity_group *p, bool wait)
+{
+	if (!p->failed && !p->row[0] && !rows_take(g, p) && wait) {
+		atomic_fetch_add(&g->waits, 1);
+		pthread_mutex_lock(&g->lock);
+		list_add(&g->waiting, p);
+		pthread_mutex_unlock(&g->lock);
+		return;
+	}
+	held_fold(g, p);
+	if (p->failed)
+		group_give_up(g, p);
+	else
+		rows_put(g, p);
+}
+
+/* Lets go of a group that this thread has folded into, or was about to. */
+static void
+group_leave(struct parity_groups *g, struct parity_group *p)
+{
+	bool last;
+
+	pthread_mutex_lock(&g->lock);
+	last = --p->folding == 0 && p->closed;
+	pthread_mutex_unlock(&g->lock);
+	if (last)
+		group_end(g, p, true);
+}
+
+/* Ends the groups that wait, as long as parity blocks are free; or, if blocks are
+ * few, all. */
+static void
+waiting_end(struct parity_groups *g, bool few)
+{
+	struct parity_group *p;
+
+	while (atomic_load(&g->waits) &&
+	       (few || block_pool_free_blocks(g->a.pool) >= g->a.rows)) {
+		pthread_mutex_lock(&g->lock);
+		p = g->waiting.first;
+		if (p)
+			list_remove(&g->waiting, p);
+		pthread_mutex_unlock(&g->lock);
+		if (!p)
+			return;
+		atomic_fetch_sub(&g->waits, 1);
+		group_end(g, p, !few);
+	}
 }
 
 /* ---- members ----------------------------------------------------------- */
@@ -265,62 +486,114 @@ lines_take(struct parity_group *p, const char *lines)
 static bool
 is_complete(const struct parity_groups *g, const struct parity_group *p)
 {
-	return p->members == PARITY_MEMBERS ||
-	       p->members + g->a.rows >= g->a.disks(g->a.arg);
+	struct block_bars disks;
+	unsigned n = g->a.disks(g->a.arg, &disks);
+
+	if (p->members == PARITY_MEMBERS || p->members + g->a.rows >= n)
+		return true;
+	for (unsigned i = 0; i < BLOCK_DISKS; i++) {
+		if (block_bars_has(&disks, i) && may_join(p, i))
+			return false;
+	}
+	return true;
 }
 
-/* Joins a group, whose parity the caller then folds the block into; NULL: there
- * is none.  *column: its place.  *closed: it is complete with this block. */
+/* Keeps the parity of an open group away from one more disk.  Caller holds the
+ * lock. */
+static void
+group_bar(struct parity_groups *g, uint64_t number, unsigned disk)
+{
+	for (struct parity_group *p = g->open.first; p; p = p->next) {
+		if (p->member[0].number == number)
+			block_bars_add(&p->bars, disk);
+	}
+}
+
+/* Makes a block a member of a group, which holds it; NULL: there is none. */
 static struct parity_group *
 join(struct parity_groups *g, struct block *b, const struct index_record *r,
-     const char *lines, unsigned disk, unsigned *column)
+     const char *lines, unsigned disk)
 {
 	struct parity_group *p = NULL;
 
-	pthread_mutex_lock(&g->lock);
+	if (g->over)
+		return NULL;
 	if (b->grouped) {
-		for (p = g->open; p && p->member[0].number + 1 != b->grouped;)
-			p = p->next;
-		if (p)
-			block_bars_add(&p->bars, disk);
-		pthread_mutex_unlock(&g->lock);
+		group_bar(g, b->grouped - 1, disk);
 		return NULL;
 	}
-	if (!g->over)
-		p = group_for(g, disk);
-	if (p) {
-		*column = p->members++;
-		p->member[*column] = *r;
-		b->grouped = p->member[0].number + 1;
-		block_bars_add(&p->bars, disk);
-		lines_take(p, lines);
-		p->folding++;
-		if (is_complete(g, p))
-			group_close(g, p);
-	} else if (!g->over) {
+	p = group_for(g, disk);
+	if (!p) {
 		atomic_fetch_add(&g->without, 1);
+		return NULL;
 	}
-	pthread_mutex_unlock(&g->lock);
+	p->member[p->members] = *r;
+	p->held[p->members++] = b;
+	block_hold(b);
+	atomic_fetch_add(&g->holds, 1);
+	b->grouped = p->member[0].number + 1;
+	block_bars_add(&p->bars, disk);
+	lines_take(p, lines);
+	p->folding++;
+	if (is_complete(g, p))
+		group_close(g, p);
 	return p;
 }
 
+/* Folds in what open groups hold. */
 static void
-fold(const struct parity_groups *g, struct parity_group *p,
-     const struct block *b, unsigned column)
+open_fold(struct parity_groups *g)
 {
-	uint64_t bytes = block_bytes(b);
-	uint8_t *row[PARITY_ROWS];
+	struct parity_group *p;
 
-	pthread_mutex_lock(&p->fold);
-	for (unsigned i = 0; i < g->a.rows; i++) {
-		row[i] = p->row[i]->data;
-		if (p->bytes < bytes)
-			memset(row[i] + p->bytes, 0, bytes - p->bytes);
+	while (atomic_load(&g->holds)) {
+		pthread_mutex_lock(&g->lock);
+		for (p = g->open.first; p; p = p->next) {
+			unsigned i = 0;
+
+			while (i < p->members && !p->held[i])
+				i++;
+			if (i < p->members)
+				break;
+		}
+		if (p)
+			p->folding++;
+		pthread_mutex_unlock(&g->lock);
+		if (!p)
+			return;
+		held_fold(g, p);
+		group_leave(g, p);
 	}
-	if (p->bytes < bytes)
-		p->bytes = bytes;
-	parity_add(row, g->a.rows, column, b->data, bytes);
-	pthread_mutex_unlock(&p->fold);
+}
+
+/* Frees blocks where they are few, and lets groups that wait go on. */
+static void
+relieve(struct parity_groups *g, bool few)
+{
+	if (few)
+		open_fold(g);
+	waiting_end(g, few);
+}
+
+/* Closes the oldest group if it was begun before this time, or there are too
+ * many. */
+static bool
+oldest_end(struct parity_groups *g, int64_t before)
+{
+	struct parity_group *p;
+
+	pthread_mutex_lock(&g->lock);
+	p = g->open.first;
+	if (p && p->since > before && g->opens <= OPEN)
+		p = NULL;
+	if (p) {
+		p->folding++;
+		group_close(g, p);
+	}
+	pthread_mutex_unlock(&g->lock);
+	if (p)
+		group_leave(g, p);
+	return p != NULL;
 }
 
 void
@@ -328,54 +601,46 @@ parity_groups_add(struct parity_groups *g, struct block *b,
 		  const struct index_record *r, const char *lines,
 		  unsigned disk)
 {
-	unsigned column = 0;
-	struct parity_group *p = join(g, b, r, lines, disk, &column);
-	bool last;
-
-	if (!p)
-		return;
-	fold(g, p, b, column);
-	pthread_mutex_lock(&g->lock);
-	last = --p->folding == 0 && p->closed;
-	pthread_mutex_unlock(&g->lock);
-	if (last)
-		group_end(g, p);
-}
-
-/* Closes the oldest group if it was begun before this time.  Returns it if the
- * caller has to end it. */
-static bool
-oldest_close(struct parity_groups *g, int64_t before, struct parity_group **end)
-{
 	struct parity_group *p;
 
-	*end = NULL;
 	pthread_mutex_lock(&g->lock);
-	p = g->open;
-	if (p && p->since > before)
-		p = NULL;
-	if (p && group_close(g, p))
-		*end = p;
+	p = join(g, b, r, lines, disk);
 	pthread_mutex_unlock(&g->lock);
-	return p != NULL;
-}
-
-static void
-close_before(struct parity_groups *g, int64_t before)
-{
-	struct parity_group *end;
-
-	while (oldest_close(g, before, &end)) {
-		if (end)
-			group_end(g, end);
-	}
+	if (p)
+		group_leave(g, p);
+	oldest_end(g, INT64_MIN);
+	waiting_end(g, false);
 }
 
 void
-parity_groups_look(struct parity_groups *g, int64_t now)
+parity_groups_written(struct parity_groups *g, const struct block *b)
 {
-	if (now >= atomic_load_explicit(&g->due, memory_order_relaxed))
-		close_before(g, now - g->a.age);
+	struct parity_group *p;
+
+	if (!b->grouped || block_pool_plenty(b->pool))
+		return;
+	pthread_mutex_lock(&g->lock);
+	p = g->open.first;
+	while (p && p->member[0].number + 1 != b->grouped)
+		p = p->next;
+	if (p)
+		p->folding++;
+	pthread_mutex_unlock(&g->lock);
+	if (p) {
+		held_fold(g, p);
+		group_leave(g, p);
+	}
+	waiting_end(g, !p);
+}
+
+void
+parity_groups_look(struct parity_groups *g, int64_t now, bool few)
+{
+	if (now >= atomic_load_explicit(&g->due, memory_order_relaxed)) {
+		while (oldest_end(g, now - g->a.age))
+			;
+	}
+	relieve(g, few);
 }
 
 void
@@ -384,5 +649,7 @@ parity_groups_end(struct parity_groups *g)
 	pthread_mutex_lock(&g->lock);
 	g->over = true;
 	pthread_mutex_unlock(&g->lock);
-	close_before(g, INT64_MAX);
+	while (oldest_end(g, INT64_MAX))
+		;
+	waiting_end(g, false);
 }

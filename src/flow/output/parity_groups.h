@@ -20,8 +20,8 @@
  *
  * A group ends when as many disks are left as it has parity blocks, when it is as
  * old as it may be, and at the end of the recording.  Each disk has one block of
- * a group at most.  Members are folded in while they are in memory, and nothing
- * waits for a group.
+ * a group at most.  Members are folded in while they are in memory; they are held
+ * there until the group ends, or their pool needs them.  Nobody waits for a group.
  *
  * Any thread may call, except where noted.
  */
@@ -33,8 +33,8 @@ struct parity_groups_args {
 	struct block_pool *pool; /* of parity blocks, borrowed until
 				  * parity_groups_end() */
 	int64_t age;		 /* ns that a group may stay open */
-	/* How many disks take blocks now, without the slow ones. */
-	unsigned (*disks)(void *arg);
+	/* How many disks take blocks now, without slow ones, and which. */
+	unsigned (*disks)(void *arg, struct block_bars *disks);
 	/* Takes over the SEALED parity blocks of a group, whose
 	 * block::parity is set. */
 	void (*put)(void *arg, struct block *const *b, unsigned n);
@@ -61,11 +61,16 @@ void parity_groups_add(struct parity_groups *g, struct block *b,
 		       const struct index_record *r, const char *lines,
 		       unsigned disk);
 
-/* Ends groups that are as old as they may be by `now`, steady ns. */
-void parity_groups_look(struct parity_groups *g, int64_t now);
+/* Says that a block is written: if blocks are few, it is not held any longer. */
+void parity_groups_written(struct parity_groups *g, const struct block *b);
 
-/* Ends all groups; blocks that are added later are in none.  The event loop,
- * when all blocks are written. */
+/* Ends groups that are as old as they may be by `now`, steady ns.  `few`: the
+ * blocks of data are becoming few, so none is held any longer. */
+void parity_groups_look(struct parity_groups *g, int64_t now, bool few);
+
+/* Ends all groups; blocks that are added later are in none.  If parity blocks ran
+ * short, some groups wait for those that are being written: call it again.  The
+ * event loop, when all blocks are written. */
 void parity_groups_end(struct parity_groups *g);
 
 struct parity_groups_counts {

@@ -41,8 +41,8 @@ struct queue {
 	struct taker *free, **last;
 	struct taker *joined; /* all disks */
 	struct disk_choices choices;
-	unsigned length, most;
-	bool ended; /* by queue_drain */
+	unsigned length, most; /* without parity */
+	bool ended;	       /* by queue_drain */
 };
 
 int
@@ -102,7 +102,7 @@ block_take(struct queue *q, struct block **at)
 	if (!b->next)
 		q->tail = at;
 	b->next = NULL;
-	q->length--;
+	q->length -= !b->parity;
 	return b;
 }
 
@@ -118,7 +118,7 @@ block_push(struct queue *q, struct block *b, bool first)
 		*q->tail = b;
 		q->tail = &b->next;
 	}
-	q->length++;
+	q->length += !b->parity;
 }
 
 static void
@@ -327,13 +327,18 @@ queue_put_parity(struct queue *q, struct block *const *b, unsigned n)
 }
 
 unsigned
-queue_disks(struct queue *q)
+queue_disks(struct queue *q, struct block_bars *disks)
 {
 	unsigned n = 0;
 
+	*disks = (struct block_bars){ 0 };
 	pthread_mutex_lock(&q->lock);
-	for (const struct taker *t = q->joined; t; t = t->peer)
-		n += !t->choice.benched;
+	for (const struct taker *t = q->joined; t; t = t->peer) {
+		if (t->choice.benched)
+			continue;
+		block_bars_add(disks, t->disk);
+		n++;
+	}
 	pthread_mutex_unlock(&q->lock);
 	return n;
 }

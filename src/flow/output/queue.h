@@ -20,7 +20,7 @@
  * A block of parity waits for a disk that may have it, while others pass by.  If
  * no such disk is left, it goes to any.
  *
- * At most `most` blocks wait, beside those that are returned.  Many producers;
+ * At most `most` blocks wait, beside those that are returned, and parity.  Many producers;
  * each disk's writer is one taker.  After queue_drain nothing more may be put;
  * takers get what is left, then the end.
  */
@@ -57,9 +57,9 @@ void queue_return(struct queue *queue, struct block *b);
  * Any thread. */
 void queue_put_parity(struct queue *queue, struct block *const *b, unsigned n);
 
-/* Returns how many disks take blocks, without those that are benched.  Any
- * thread. */
-unsigned queue_disks(struct queue *queue);
+/* Returns how many disks take blocks, without those that are benched, and which.
+ * Any thread. */
+unsigned queue_disks(struct queue *queue, struct block_bars *disks);
 
 /*
  * Waits for a block until the time `until` (clock_steady).  With `until` 0 it

@@ -57,7 +57,7 @@ writer_rounds(struct writer *w, int64_t now)
 	for (struct disk_recording *l = w->recordings; l; l = l->next) {
 		int64_t due = disk_recording_due(l);
 
-		output_protect_look(l->output, now);
+		output_protect_look(l->output, now, false);
 		if (due <= now)
 			round_do(w, l);
 		else if (due < next)

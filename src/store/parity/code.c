@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parity is added one member at a time (ec_encode_data_update), because the
- * members of a group come one by one, each while it is in memory to be written:
- * with one member the tables of its coefficients take 32 bytes for each row, so
- * they are made anew each time.
+ * A processor computes parity faster than memory gives the data, so what counts is
+ * how often a byte passes.  Members that are encoded together are read once and
+ * the parity is written once, in pieces that stay in the cache for their
+ * checksum; added one by one (ec_encode_data_update), each passes beside the
+ * parity, which is read and written as well.
  */
 #include "store/parity/code.h"
 
 #include <isa-l/erasure_code.h>
 #include <string.h>
 
-enum { TABLE = 32 }; /* bytes that ISA-L wants for a coefficient */
+#include "base/crc32c.h"
+
+enum {
+	TABLE = 32,	   /* bytes that ISA-L wants for a coefficient */
+	PIECE = 128 << 10, /* bytes of a row that are encoded at a time */
+};
 
 uint8_t
 parity_coefficient(unsigned row, unsigned column)
@@ -49,6 +55,71 @@ parity_add(uint8_t *const row[], unsigned rows, unsigned column,
 	for (unsigned i = 0; i < rows; i++)
 		weight[i] = parity_coefficient(i, column);
 	update(row, rows, weight, data, bytes);
+}
+
+/* The members that have data at a byte, and the tables of their coefficients. */
+struct encoder {
+	const uint8_t *from[PARITY_MEMBERS];
+	unsigned n;
+	uint8_t table[PARITY_ROWS * PARITY_MEMBERS * TABLE];
+};
+
+/* Finds the members that are longer than `at`; returns where the next one
+ * ends, or `end`. */
+static size_t
+encoder_make(struct encoder *e, const struct parity_data *member, unsigned n,
+	     unsigned rows, size_t at, size_t end)
+{
+	uint8_t weight[PARITY_ROWS * PARITY_MEMBERS];
+	unsigned used = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		used += member[i].bytes > at;
+	e->n = 0;
+	for (unsigned i = 0; i < n; i++) {
+		if (member[i].bytes <= at)
+			continue;
+		if (member[i].bytes < end)
+			end = member[i].bytes;
+		for (unsigned r = 0; r < rows; r++)
+			weight[r * used + e->n] =
+			    parity_coefficient(r, member[i].column);
+		e->from[e->n++] = member[i].data;
+	}
+	ec_init_tables((int)used, (int)rows, weight, e->table);
+	return end;
+}
+
+static void
+encode_piece(struct encoder *e, uint8_t *const row[], unsigned rows, size_t at,
+	     size_t bytes)
+{
+	uint8_t *from[PARITY_MEMBERS], *to[PARITY_ROWS];
+
+	for (unsigned i = 0; i < e->n; i++)
+		from[i] = (uint8_t *)(uintptr_t)e->from[i] + at;
+	for (unsigned r = 0; r < rows; r++)
+		to[r] = row[r] + at;
+	ec_encode_data((int)bytes, (int)e->n, (int)rows, e->table, from, to);
+}
+
+void
+parity_encode(uint8_t *const row[], unsigned rows, uint32_t crc[],
+	      const struct parity_data *member, unsigned n, size_t bytes)
+{
+	struct encoder e;
+	size_t end = 0;
+
+	for (unsigned r = 0; r < rows; r++)
+		crc[r] = 0;
+	for (size_t at = 0, part; at < bytes; at += part) {
+		if (at == end)
+			end = encoder_make(&e, member, n, rows, at, bytes);
+		part = end - at < PIECE ? end - at : PIECE;
+		encode_piece(&e, row, rows, at, part);
+		for (unsigned r = 0; r < rows; r++)
+			crc[r] = crc32c(crc[r], row[r] + at, part);
+	}
 }
 
 void

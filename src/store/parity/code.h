@@ -29,6 +29,21 @@ uint8_t parity_coefficient(unsigned row, unsigned column);
 void parity_add(uint8_t *const row[], unsigned rows, unsigned column,
 		const void *data, size_t bytes);
 
+/* A member's data, to be encoded with others. */
+struct parity_data {
+	unsigned column;
+	const uint8_t *data;
+	size_t bytes;
+};
+
+/*
+ * Writes the parity of these members to rows 0 to rows - 1, `bytes` each, as long
+ * as the longest of them; and sets crc[] to the CRC32C of each row.  This takes
+ * half the time of adding one after the other, which is the memory's.
+ */
+void parity_encode(uint8_t *const row[], unsigned rows, uint32_t crc[],
+		   const struct parity_data *member, unsigned n, size_t bytes);
+
 /* Adds weight * data to `sum`. */
 void parity_mix(uint8_t *sum, uint8_t weight, const void *data, size_t bytes);
 

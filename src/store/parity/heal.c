@@ -18,7 +18,7 @@
 #include "store/disk/disk.h"
 #include "store/disk/file.h"
 
-enum { PIECE = 1 << 20 };
+enum { PIECE = 1 << 20, AHEAD = 4 * PIECE, STEP = 128 << 10 };
 
 /* A source in an attempt. */
 struct heal_source {
@@ -86,6 +86,18 @@ choose(struct attempt *a)
 	return 0;
 }
 
+/* Asks the kernel to read on.  It reads no more for a call than `read_ahead_kb` of
+ * the device, mostly 128 KiB. */
+static void
+advise(const struct heal_source *s, uint64_t at, uint64_t bytes)
+{
+	uint64_t end = at + bytes < s->is->bytes ? at + bytes : s->is->bytes;
+
+	for (; at < end; at += STEP)
+		posix_fadvise(s->fd, (off_t)(s->is->offset + at), STEP,
+			      POSIX_FADV_WILLNEED);
+}
+
 /* Opens a source.  Without a weight it is not needed. */
 static int
 part_open(const struct attempt *a, struct heal_source *s)
@@ -99,7 +111,11 @@ part_open(const struct attempt *a, struct heal_source *s)
 	if (s->is->bytes > a->bytes)
 		return -EBADMSG;
 	s->fd = disk_open_at(s->is->dir, s->is->file, O_RDONLY, DISK_NO_LINKS);
-	return s->fd < 0 ? s->fd : 0;
+	if (s->fd < 0)
+		return s->fd;
+	for (uint64_t at = 0; at < AHEAD; at += PIECE)
+		advise(s, at, PIECE);
+	return 0;
 }
 
 /* Adds a piece of a source, if it is that long, and asks for the next. */
@@ -112,8 +128,7 @@ part_add(const struct attempt *a, struct heal_source *s, uint64_t at)
 
 	if (s->fd < 0 || !part)
 		return 0;
-	posix_fadvise(s->fd, (off_t)(s->is->offset + at + part), PIECE,
-		      POSIX_FADV_WILLNEED);
+	advise(s, at + AHEAD, PIECE);
 	got = read_whole(s->fd, a->piece, part, s->is->offset + at);
 	if (got != (ssize_t)part)
 		return got < 0 ? (int)got : -ENODATA;

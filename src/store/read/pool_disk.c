@@ -22,6 +22,12 @@
 #include "store/read/pool_priv.h"
 #include "store/recording/recording_priv.h"
 
+static bool
+is_healer(const struct pool_disk *d)
+{
+	return d == &d->pool->disk[d->pool->disks];
+}
+
 /* ---- checksums ----------------------------------------------------------- */
 
 /*
@@ -576,16 +582,21 @@ put_in(struct pool_queue *queue, struct pool_request *q)
 	queue->tail = &q->next;
 }
 
+/* Takes the first request whose chunk nobody computes: that takes a while, and
+ * others of the same chunk would only wait for it. */
 static struct pool_request *
 take_from(struct pool_queue *queue)
 {
-	struct pool_request *q = queue->first;
+	struct pool_request **at = &queue->first, *q;
 
+	while (*at && (*at)->piece->chunk->computing)
+		at = &(*at)->next;
+	q = *at;
 	if (!q)
 		return NULL;
-	queue->first = q->next;
-	if (!queue->first)
-		queue->tail = &queue->first;
+	*at = q->next;
+	if (!q->next)
+		queue->tail = at;
 	return q;
 }
 
@@ -639,6 +650,8 @@ pool_disk_take(struct pool_disk *d)
 	q = take_from(&d->now);
 	if (!q)
 		q = take_from(&d->soon);
+	if (q && is_healer(d))
+		q->piece->chunk->computing = true;
 	if (q && !d->in_flight++)
 		d->progress_at = clock_steady();
 	return q;
@@ -699,6 +712,10 @@ pool_request_done(struct pool_request *q, int64_t got)
 	if (last)
 		check_sums(p);
 	pthread_mutex_lock(&pool->lock);
+	if (is_healer(d)) {
+		p->chunk->computing = false;
+		pthread_cond_broadcast(&d->work);
+	}
 	d->in_flight--;
 	d->progress_at = clock_steady();
 	d->hangs = false;
@@ -732,12 +749,6 @@ run_pread(struct pool_disk *d)
 		pthread_cond_signal(&d->work);
 	}
 	pthread_mutex_unlock(&pool->lock);
-}
-
-static bool
-is_healer(const struct pool_disk *d)
-{
-	return d == &d->pool->disk[d->pool->disks];
 }
 
 static void *

@@ -61,6 +61,7 @@ struct pool_chunk {
 	/* How it follows from its group; NULL: it is in none. */
 	struct parity_heal *heal;
 	struct pool_reader *reader;
+	bool computing; /* by a thread; under the pool's lock */
 	struct index_record record;
 	char file[RECORDING_PATH]; /* relative to the recording's folder on the
 				      disk */

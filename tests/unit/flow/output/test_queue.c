@@ -95,6 +95,58 @@ START_TEST(bounded)
 }
 END_TEST
 
+/* Makes a block parity of a group, for none of these disks. */
+static void
+parity_make(int i, uint64_t group, uint64_t barred)
+{
+	block[i].parity = calloc(1, sizeof *block[i].parity);
+	ck_assert_ptr_nonnull(block[i].parity);
+	block[i].parity->group = group;
+	block[i].parity->bars.bit[0] = barred;
+}
+
+/* Parity goes to disks that have nothing of its group, one row to each, and
+ * others pass by it; unless no such disk is left. */
+START_TEST(parity_goes_elsewhere)
+{
+	struct taker *t[4];
+	struct block_bars disks;
+
+	open_queue(2);
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_int_eq(taker_join(&t[i], queue, i), 0);
+	ck_assert_uint_eq(queue_disks(queue, &disks), 4);
+	ck_assert_uint_eq(disks.bit[0], 15);
+	parity_make(5, 7, 3);
+	parity_make(6, 7, 3);
+	ck_assert_int_eq(queue_put(queue, &block[0]), 0);
+	ck_assert_int_eq(queue_put(queue, &block[1]), 0);
+	queue_put_parity(queue, &(struct block *[]){ &block[5], &block[6] }[0],
+			 2);
+	/* it takes no room from others */
+	ck_assert_uint_eq(queue_length(queue), 2);
+	takes(t[0], 0);
+	takes(t[3], 5);
+	takes(t[3], 1);
+	takes_nothing(t[3], -ETIMEDOUT);
+	takes_nothing(t[1], -ETIMEDOUT);
+	takes(t[2], 6);
+
+	/* Disks 2 and 3 have left. */
+	parity_make(8, 9, 3);
+	taker_leave(t[2]);
+	queue_put_parity(queue, &(struct block *[]){ &block[8] }[0], 1);
+	takes_nothing(t[1], -ETIMEDOUT);
+	taker_leave(t[3]);
+	takes(t[1], 8);
+	taker_leave(t[0]);
+	taker_leave(t[1]);
+	for (unsigned i = 0; i < BLOCKS; i++)
+		free(block[i].parity);
+	queue_free(queue);
+}
+END_TEST
+
 START_TEST(drain_gives_what_is_left)
 {
 	struct taker *t;
@@ -432,7 +484,7 @@ START_TEST(many_takers_lose_nothing)
 }
 END_TEST
 
-SUITE_THREADS("queue", NULL, first_in_first_out, bounded,
+SUITE_THREADS("queue", NULL, first_in_first_out, bounded, parity_goes_elsewhere,
 	      drain_gives_what_is_left, poked_once, time_runs_out,
 	      blocks_wait_for_a_disk, the_slow_leave_it_to_others,
 	      who_sits_on_the_bench_is_told, the_best_is_served,

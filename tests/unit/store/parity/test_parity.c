@@ -56,13 +56,20 @@ END_TEST
 
 START_TEST(parity_is_what_the_model_says)
 {
-	static const size_t length[] = { 1, 31, 32, 33, 100, 4096, 65537 };
-	static uint8_t data[65537], row[2][65537], model[2][65537];
+	static const size_t length[] = {
+		1, 131072, 32, 200001, 100, 4096, 65537
+	};
+	static uint8_t all[MEMBERS][200001], row[2][200001], model[2][200001];
+	static uint8_t again[2][200001];
 	uint8_t *const to[] = { row[0], row[1] };
+	uint8_t *const at_once[] = { again[0], again[1] };
+	struct parity_data member[MEMBERS];
 	struct dice dice = { 1 };
+	uint32_t crc[2];
 
 	for (unsigned j = 0; j < MEMBERS; j++) {
 		size_t n = length[j];
+		uint8_t *data = all[j];
 
 		for (size_t i = 0; i < n; i++)
 			data[i] = (uint8_t)dice_bits(&dice);
@@ -75,6 +82,16 @@ START_TEST(parity_is_what_the_model_says)
 		}
 	}
 	ck_assert_mem_eq(row, model, sizeof row);
+
+	/* At once, into what was there before, and in another order. */
+	memset(again, 0xff, sizeof again);
+	for (unsigned j = 0; j < MEMBERS; j++)
+		member[MEMBERS - 1 - j] =
+		    (struct parity_data){ j, all[j], length[j] };
+	parity_encode(at_once, 2, crc, member, MEMBERS, sizeof again[0]);
+	ck_assert_mem_eq(again, model, sizeof again);
+	for (unsigned r = 0; r < 2; r++)
+		ck_assert_uint_eq(crc[r], crc32c(0, again[r], sizeof again[r]));
 }
 END_TEST
 
