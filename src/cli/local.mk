@@ -8,6 +8,7 @@ libcli_a_SOURCES = \
 	%D%/info.c %D%/info_plot.c %D%/info_plot.h \
 	%D%/info_quality.c %D%/info_quality.h \
 	%D%/ls.c \
+	%D%/mend.c %D%/mend.h \
 	%D%/mount.c \
 	%D%/probe.c \
 	%D%/record.c \

@@ -23,7 +23,7 @@ static const struct command *const commands[] = {
 	&command_recover,  &command_rm,	    &command_protect,  &command_export,
 	&command_mount,	   &command_status, &command_disks,    &command_streams,
 	&command_probe,	   &command_gen,    &command_schedule, &command_reload,
-	&command_rehearse,
+	&command_rehearse, &command_scrub,  &command_rebuild,
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

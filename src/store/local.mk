@@ -71,6 +71,7 @@ libstore_a_SOURCES += \
 
 # store/repair
 libstore_a_SOURCES += \
+	%D%/repair/mend.c %D%/repair/mend.h \
 	%D%/repair/protect.c %D%/repair/protect.h %D%/repair/quality_file.c \
 	%D%/repair/quality_file.h %D%/repair/removal.c \
 	%D%/repair/removal.h %D%/repair/verify.c %D%/repair/verify.h \

@@ -82,6 +82,7 @@ FLOW_LONG = \
 	%D%/plan.sh \
 	%D%/parity.sh \
 	%D%/parity_disks.sh \
+	%D%/scrub.sh \
 	%D%/fanout_nics.sh \
 	%D%/receivers.sh \
 	%D%/fanout_rings.sh \

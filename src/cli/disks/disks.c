@@ -15,6 +15,7 @@
 
 #include "base/units.h"
 #include "cli/disks/disks.h"
+#include "cli/mend.h"
 #include "cli/show/field.h"
 #include "cli/show/show.h"
 #include "cli/show/site.h"
@@ -104,7 +105,7 @@ disks_add(const struct cli *cli, const struct disks_args *args, char **path)
 
 /* Drops all disks named in `path`.  Returns CLI_... */
 static int
-disks_drop(const struct cli *cli, char **path)
+disks_drop(const struct cli *cli, const struct disks_args *args, char **path)
 {
 	int status = CLI_DONE;
 
@@ -114,6 +115,8 @@ disks_drop(const struct cli *cli, char **path)
 		    order(cli, "disks-drop", json_pack("{s:s?}", "path", named),
 			  say_dropped);
 
+		if (!one && args->rebuild)
+			one = mend_run(cli, true, false, NULL, named);
 		free(named);
 		status = one ? one : status;
 	}
@@ -195,7 +198,7 @@ run(const struct cli *cli, const void *values, char **operand)
 	if (!strcmp(what, "add") && operand[1])
 		return disks_add(cli, args, operand + 1);
 	if (!strcmp(what, "drop") && operand[1])
-		return disks_drop(cli, operand + 1);
+		return disks_drop(cli, args, operand + 1);
 	if (!strcmp(what, "test"))
 		return disks_test(cli, args, operand + 1);
 	if (!strcmp(what, "add") || !strcmp(what, "drop"))
@@ -213,6 +216,8 @@ static const struct args_option options[] = {
 	{ "force", 'f', ARGS_FLAG, offsetof(struct disks_args, force), NULL,
 	  "add: also a folder on the system's own disk; test: also while "
 	  "something is recorded" },
+	{ "rebuild", 0, ARGS_FLAG, offsetof(struct disks_args, rebuild), NULL,
+	  "drop: then put what it had onto the others, by parity" },
 	{ "size", 0, ARGS_BYTES, offsetof(struct disks_args, size), "SIZE",
 	  "test: of what is written to each disk; 1G" },
 	{ "writer", 0, ARGS_TEXT, offsetof(struct disks_args, writer), "NAME",

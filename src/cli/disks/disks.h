@@ -9,7 +9,7 @@
 
 /* Declarations that `spate disks` and its subcommands share. */
 struct disks_args {
-	bool force;
+	bool force, rebuild;
 	uint64_t size;	    /* bytes that test writes to each disk */
 	const char *writer; /* NULL: the first plugin that works */
 };

@@ -269,14 +269,23 @@ layout_parity_list(char *file, const char *name)
 	return file;
 }
 
+const char *
+layout_parity_new(char *file, const char *name)
+{
+	snprintf(file, LAYOUT_FILE, "%s.parity.new", name);
+	return file;
+}
+
 bool
 layout_is_parity(const char *file, const char *name)
 {
-	char list[LAYOUT_FILE];
+	char list[LAYOUT_FILE], new[LAYOUT_FILE];
 	uint64_t group;
 
 	layout_parity_list(list, name);
-	return !strcmp(file, list) || layout_chunk_number(file, list, &group);
+	return !strcmp(file, list) ||
+	       !strcmp(file, layout_parity_new(new, name)) ||
+	       layout_chunk_number(file, list, &group);
 }
 
 const char *

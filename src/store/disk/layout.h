@@ -101,6 +101,8 @@ const char *layout_protect(char *file, const char *name);
  * disk (store/parity/parity.h). */
 const char *layout_parity(char *file, const char *name, uint64_t group);
 const char *layout_parity_list(char *file, const char *name);
+/* The list while it is made anew, before it is renamed. */
+const char *layout_parity_new(char *file, const char *name);
 bool layout_is_parity(const char *file, const char *name);
 /* What samples said while it was recorded; nothing needs it. */
 const char *layout_quality(char *file, const char *name);

@@ -57,6 +57,58 @@ recording_protects(const struct recording *rec, uint64_t number)
 	return rec->parity.numbers && parity_find(&rec->parity, number);
 }
 
+/* Notes that a disk has something of a group.  False: it has already. */
+static bool
+disk_note(struct block_bars *bars, int disk)
+{
+	if (disk < 0 || disk >= BLOCK_DISKS ||
+	    block_bars_has(bars, (unsigned)disk))
+		return false;
+	block_bars_add(bars, (unsigned)disk);
+	return true;
+}
+
+/* The first parity block of the group that a parity block is of: they lie side by
+ * side in the table. */
+static const struct parity_block *
+group_first(const struct parity_table *t, const struct parity_block *p)
+{
+	while (p > t->block && p[-1].record.group == p->record.group)
+		p--;
+	return p;
+}
+
+bool
+recording_is_safe(const struct recording *rec, uint64_t number)
+{
+	const struct parity_table *t = &rec->parity;
+	const struct parity_member *m;
+	const struct parity_block *p, *end = t->block + t->blocks;
+	struct block_bars bars = { 0 };
+	unsigned rows = 0, wanted;
+	uint64_t group;
+
+	m = t->numbers ? parity_find(t, number) : NULL;
+	if (!m)
+		return false;
+	p = &t->block[m->block];
+	group = p->record.group;
+	wanted = p->record.rows;
+	for (uint32_t i = 0; i < p->record.members; i++) {
+		uint64_t n = t->member[p->first + i].number;
+
+		if (n >= rec->blocks || rec->block[n].computed ||
+		    !disk_note(&bars, rec->block[n].disk))
+			return false;
+	}
+	for (p = group_first(t, p); p < end && p->record.group == group; p++) {
+		if (!disk_note(&bars, (int)p->disk))
+			return false;
+		rows++;
+	}
+	return rows == wanted;
+}
+
 void
 recording_compute(const struct recording *rec, struct recording_block *b)
 {
@@ -134,11 +186,9 @@ recording_heal_plan(const struct recording *rec, uint64_t number)
 	h->rows = p->record.rows;
 	for (uint32_t i = 0; i < p->record.members; i++)
 		member_source(rec, &t->member[p->first + i], &h->member[i]);
-	/* the rows of a group lie side by side in the table */
-	while (p > t->block && p[-1].record.group == p->record.group)
-		p--;
-	for (; p < t->block + t->blocks &&
-	       p->record.group == t->block[m->block].record.group;
+	for (p = group_first(t, p);
+	     p < t->block + t->blocks &&
+	     p->record.group == t->block[m->block].record.group;
 	     p++) {
 		if (p->record.row < h->rows)
 			parity_source(rec, p, &h->parity[p->record.row]);

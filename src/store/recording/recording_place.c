@@ -285,7 +285,7 @@ sum_files(struct recording *rec)
 		f->computed += b->computed;
 		if (b->record.kind != INDEX_BLOCK)
 			continue;
-		f->protected += recording_protects(rec, b->record.number);
+		f->protected += recording_is_safe(rec, b->record.number);
 		f->left_out += b->record.bytes - b->bytes;
 	}
 }

@@ -262,6 +262,10 @@ void recording_compute(const struct recording *rec, struct recording_block *b);
 /* True if a block is in a group with parity on some disk. */
 bool recording_protects(const struct recording *rec, uint64_t number);
 
+/* True if its group makes up for any disk: all of it is there, each block of it on
+ * another disk. */
+bool recording_is_safe(const struct recording *rec, uint64_t number);
+
 /* Says how a block follows from its group, for parity_heal(): freed by the
  * caller.  The folders are borrowed from the recording; those of disks that hang
  * are left out.  NULL: it is in no group, or without memory. */
