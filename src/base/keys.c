@@ -84,7 +84,8 @@ keys_json(const struct key *keys, const void *from, unsigned groups)
 		     (json_is_null(value) || json_is_false(value))))
 			json_decref(value);
 		else
-			err = json_object_set_new(object, key->name, value);
+			err = json_object_set_new_nocheck(object, key->name,
+							  value);
 	}
 	if (!err)
 		return object;

@@ -179,7 +179,10 @@ enum {
 	X(JSON, disks, ANSWER, "list: DISK_KEYS")                              \
 	X(COUNT, streams_n, ANSWER, "streams of the configuration")            \
 	X(JSON, space, ANSWER, "SPACE_KEYS")                                   \
-	X(JSON, catalogue, ANSWER, "CATALOGUE_KEYS")
+	X(JSON, catalogue, ANSWER, "CATALOGUE_KEYS")                           \
+	X(JSON, kernel, ANSWER,                                                \
+	  "losses of the machine outside of the sockets since spated was "     \
+	  "started, as `kernel` of `info`")
 
 /* The memory for blocks. */
 #define MEMORY_KEYS(X)                                                         \

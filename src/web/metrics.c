@@ -14,7 +14,6 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,13 +145,53 @@ static const struct metric metrics[] = {
 
 /* ---- lines ----------------------------------------------------------- */
 
+/*
+ * There are ten thousand lines of some hundred streams, so that they are put
+ * together in one piece of memory, without stdio.
+ */
 struct metrics_out {
-	FILE *file;
+	char *text; /* NULL: without memory */
+	size_t bytes, room;
 	const struct figures *figures;
-	bool open;	  /* OpenMetrics */
-	const char *name; /* of the metric whose lines are written */
-	enum metric_type type;
+	json_t *recordings; /* lists of those that run, by stream */
+	bool open;	    /* OpenMetrics */
+	char name[96];	    /* what each line of the metric begins with */
+	size_t name_bytes;
 };
+
+/* Makes room for so many bytes; NULL: there is no memory. */
+static char *
+room(struct metrics_out *o, size_t bytes)
+{
+	size_t want = 2 * (o->room + bytes);
+	char *grown = o->text;
+
+	if (o->text && o->bytes + bytes > o->room) {
+		grown = realloc(o->text, want);
+		if (!grown)
+			free(o->text);
+		o->text = grown;
+		o->room = want;
+	}
+	return o->text ? o->text + o->bytes : NULL;
+}
+
+static void
+put(struct metrics_out *o, const char *text, size_t bytes)
+{
+	char *to = room(o, bytes);
+
+	if (!to)
+		return;
+	memcpy(to, text, bytes);
+	o->bytes += bytes;
+}
+
+static void
+put_text(struct metrics_out *o, const char *text)
+{
+	put(o, text, strlen(text));
+}
 
 /* Begins a metric: what it is, for people and programs. */
 static void
@@ -160,62 +199,78 @@ begin(struct metrics_out *o, const char *name, enum metric_type type,
       const char *help)
 {
 	static const char *const types[] = { "counter", "gauge", "info" };
+	static const char *const each[] = { "_total", "", "_info" };
 	/* OpenMetrics names the family, the older format each line. */
-	const char *suffix = o->open	       ? ""
-			     : type == COUNTER ? "_total"
-			     : type == INFO    ? "_info"
-					       : "";
+	const char *suffix = o->open ? "" : each[type];
+	char text[512];
 
-	o->name = name;
-	o->type = type;
-	fprintf(o->file, "# HELP %s%s %s\n# TYPE %s%s %s\n", name, suffix, help,
-		name, suffix,
-		!o->open && type == INFO ? types[GAUGE] : types[type]);
+	snprintf(text, sizeof text, "# HELP %s%s %s\n# TYPE %s%s %s\n", name,
+		 suffix, help, name, suffix,
+		 !o->open && type == INFO ? types[GAUGE] : types[type]);
+	put_text(o, text);
+	o->name_bytes =
+	    (size_t)snprintf(o->name, sizeof o->name, "%s%s", name, each[type]);
 }
 
 static void
-label_print(FILE *file, const char *text)
+put_label(struct metrics_out *o, const char *text)
 {
 	size_t plain = strcspn(text, "\n\"\\");
 
 	for (; text[plain]; plain = strcspn(text, "\n\"\\")) {
-		fwrite(text, 1, plain, file);
-		fputc('\\', file);
-		fputc(text[plain] == '\n' ? 'n' : text[plain], file);
+		put(o, text, plain);
+		put(o, "\\", 1);
+		put(o, text[plain] == '\n' ? "n" : &text[plain], 1);
 		text += plain + 1;
 	}
-	fwrite(text, 1, plain, file);
+	put(o, text, plain);
+}
+
+/* Counts are whole up to 2^53, and there are thousands of them. */
+static void
+put_value(struct metrics_out *o, double value)
+{
+	char text[40], *at = text + sizeof text;
+	bool whole = value == floor(value) && fabs(value) < 1LL << 53;
+	uint64_t n = whole ? (uint64_t)fabs(value) : 0;
+
+	if (!whole) {
+		put(o, text,
+		    (size_t)snprintf(text, sizeof text, "%.15g\n", value));
+		return;
+	}
+	*--at = '\n';
+	do
+		*--at = (char)('0' + n % 10);
+	while (n /= 10);
+	if (value < 0)
+		*--at = '-';
+	put(o, at, (size_t)(text + sizeof text - at));
 }
 
 /* Prints a line with pairs of label and value, of which the last is NULL. */
 static void
 line(struct metrics_out *o, double value, ...)
 {
-	static const char *const suffix[] = { "_total", "", "_info" };
 	const char *label, *text, *before = "{";
 	va_list pairs;
 
 	if (!isfinite(value))
 		return;
-	fputs(o->name, o->file);
-	fputs(suffix[o->type], o->file);
+	put(o, o->name, o->name_bytes);
 	va_start(pairs, value);
 	while ((label = va_arg(pairs, const char *)) != NULL) {
 		text = va_arg(pairs, const char *);
-		fputs(before, o->file);
-		fputs(label, o->file);
-		fputs("=\"", o->file);
-		label_print(o->file, text ? text : "");
-		fputc('"', o->file);
+		put(o, before, 1);
+		put_text(o, label);
+		put(o, "=\"", 2);
+		put_label(o, text ? text : "");
+		put(o, "\"", 1);
 		before = ",";
 	}
 	va_end(pairs);
-	fputs(*before == ',' ? "} " : " ", o->file);
-	/* Counts are whole up to 2^53, and printed fast: there are thousands. */
-	if (value == floor(value) && fabs(value) < 1LL << 53)
-		fprintf(o->file, "%" PRId64 "\n", (int64_t)value);
-	else
-		fprintf(o->file, "%.15g\n", value);
+	put(o, *before == ',' ? "} " : " ", *before == ',' ? 2 : 1);
+	put_value(o, value);
 }
 
 /* ---- keys ------------------------------------------------------------ */
@@ -321,43 +376,62 @@ streams_busy_print(struct metrics_out *o, const char *key)
 		     text_of(stream, "name"), NULL);
 }
 
+/* Sorts the recordings that run by their streams. */
+static json_t *
+recordings_sort(const json_t *all)
+{
+	json_t *lists = json_object(), *list, *recording;
+	size_t i;
+
+	json_array_foreach(all, i, recording) {
+		const char *name = text_of(recording, "stream");
+
+		if (!name)
+			continue;
+		list = json_object_get(lists, name);
+		if (!list) {
+			list = json_array();
+			json_object_set_new(lists, name, list);
+		}
+		json_array_append(list, recording);
+	}
+	return lists;
+}
+
+/* The recordings of a stream that run; NULL: none. */
+static const json_t *
+recordings_of(const struct metrics_out *o, const json_t *stream)
+{
+	const char *name = text_of(stream, "name");
+
+	return name ? json_object_get(o->recordings, name) : NULL;
+}
+
 /* Prints blocks of the recordings that run, summed by stream. */
 static void
 blocks_print(struct metrics_out *o, const char *which)
 {
-	const json_t *stream, *recording, *all;
+	const json_t *stream, *recording;
 	size_t i, k;
 
-	all = json_object_get(o->figures->status, "recordings");
 	json_array_foreach(o->figures->streams, i, stream) {
-		const char *name = text_of(stream, "name");
 		double sum = 0;
 
-		json_array_foreach(all, k, recording) {
-			const char *of = text_of(recording, "stream");
-
-			if (name && of && !strcmp(of, name))
-				sum += json_number_value(json_object_get(
-				    json_object_get(recording, "blocks"),
-				    which));
-		}
-		line(o, sum, "stream", name, NULL);
+		json_array_foreach(recordings_of(o, stream), k, recording)
+			sum += json_number_value(json_object_get(
+			    json_object_get(recording, "blocks"), which));
+		line(o, sum, "stream", text_of(stream, "name"), NULL);
 	}
 }
 
 /* Tells whether a link of a stream holds in all of its recordings. */
 static bool
-link_holds(const struct metrics_out *o, const char *stream, const char *link)
+link_holds(const json_t *recordings, const char *link)
 {
 	const json_t *recording, *one;
 	size_t i, k;
 
-	json_array_foreach(json_object_get(o->figures->status, "recordings"), i,
-			   recording) {
-		const char *of = text_of(recording, "stream");
-
-		if (!of || strcmp(of, stream) != 0)
-			continue;
+	json_array_foreach(recordings, i, recording) {
 		json_array_foreach(json_object_get(recording, "links"), k,
 				   one) {
 			const char *name = text_of(one, "link");
@@ -375,26 +449,21 @@ link_holds(const struct metrics_out *o, const char *stream, const char *link)
 static void
 links_print(struct metrics_out *o)
 {
-	const json_t *stream, *all, *recording, *one;
-	size_t i, k, m;
+	const json_t *stream, *one;
+	size_t i, k;
 
-	all = json_object_get(o->figures->status, "recordings");
 	json_array_foreach(o->figures->streams, i, stream) {
-		const char *name = text_of(stream, "name");
-		const json_t *links = NULL;
+		const json_t *all = recordings_of(o, stream);
+		const json_t *links =
+		    json_object_get(json_array_get(all, 0), "links");
 
-		json_array_foreach(all, k, recording) {
-			const char *of = text_of(recording, "stream");
-
-			if (!links && name && of && !strcmp(of, name))
-				links = json_object_get(recording, "links");
-		}
-		json_array_foreach(links, m, one) {
+		json_array_foreach(links, k, one) {
 			const char *link = text_of(one, "link");
 
 			if (link)
-				line(o, link_holds(o, name, link), "stream",
-				     name, "link", link, NULL);
+				line(o, link_holds(all, link), "stream",
+				     text_of(stream, "name"), "link", link,
+				     NULL);
 		}
 	}
 }
@@ -404,22 +473,16 @@ links_print(struct metrics_out *o)
 static void
 clocks_print(struct metrics_out *o)
 {
-	const json_t *stream, *all, *recording, *behind;
+	const json_t *stream, *recording, *behind;
 	size_t i, k;
 
-	all = json_object_get(o->figures->status, "recordings");
 	json_array_foreach(o->figures->streams, i, stream) {
-		const char *name = text_of(stream, "name");
-
-		json_array_foreach(all, k, recording) {
-			const char *of = text_of(recording, "stream");
-
+		json_array_foreach(recordings_of(o, stream), k, recording) {
 			behind = json_object_get(recording, "clock_s");
-			if (!name || !of || strcmp(of, name) != 0 ||
-			    !json_is_number(behind))
+			if (!json_is_number(behind))
 				continue;
-			line(o, json_number_value(behind), "stream", name,
-			     NULL);
+			line(o, json_number_value(behind), "stream",
+			     text_of(stream, "name"), NULL);
 			break;
 		}
 	}
@@ -440,6 +503,41 @@ signals_print(struct metrics_out *o)
 			line(o, !strcmp(quality, "ok"), "stream",
 			     text_of(stream, "name"), NULL);
 	}
+}
+
+/* Prints packets that the machine lost before a socket of spated had them. */
+static void
+kernel_print(struct metrics_out *o)
+{
+	const json_t *kernel = json_object_get(o->figures->status, "kernel");
+	const json_t *device, *count, *part;
+	const char *cause;
+	size_t i;
+
+	begin(o, "spate_interface_dropped_packets", COUNTER,
+	      "Packets that a network card or its driver lost, as the kernel "
+	      "counts by cause, since spated was started");
+	json_array_foreach(json_object_get(kernel, "interfaces"), i, device) {
+		json_object_foreach((json_t *)(uintptr_t)device, cause, count) {
+			if (json_is_number(count))
+				line(o, json_number_value(count), "interface",
+				     text_of(device, "device"), "cause", cause,
+				     NULL);
+		}
+	}
+	part = json_object_get(kernel, "backlog");
+	begin(o, "spate_backlog_dropped_packets", COUNTER,
+	      "Packets lost because the queue of a CPU was full "
+	      "(net.core.netdev_max_backlog)");
+	line(o, json_number_value(json_object_get(part, "dropped")), NULL);
+	begin(o, "spate_backlog_squeezes", COUNTER,
+	      "How often a CPU left packets for later, which is no loss");
+	line(o, json_number_value(json_object_get(part, "squeezed")), NULL);
+	part = json_object_get(kernel, "udp");
+	begin(o, "spate_udp_errors", COUNTER,
+	      "Datagrams that UDP lost, of all programs, by cause");
+	json_object_foreach((json_t *)(uintptr_t)part, cause, count)
+		line(o, json_number_value(count), "cause", cause, NULL);
 }
 
 /* Counts how often each finding is in the lists of all channels. */
@@ -517,6 +615,7 @@ others_print(struct metrics_out *o)
 	begin(o, "spate_build", INFO, "Version of spated");
 	line(o, 1, "version", text_of(status, "version"), NULL);
 	disk_states_print(o);
+	kernel_print(o);
 	begin(o, "spate_stream_recording", GAUGE,
 	      "1 if a recording of the stream runs");
 	streams_busy_print(o, "recording");
@@ -563,13 +662,12 @@ char *
 metrics_text(const struct figures *f, const struct metrics_web *web, bool open,
 	     size_t *bytes)
 {
-	struct metrics_out o = { .figures = f, .open = open };
-	char *text = NULL;
+	enum { FIRST = 64 << 10 };
+	struct metrics_out o = { .figures = f, .open = open, .room = FIRST };
 
-	o.file = open_memstream(&text, bytes);
-	if (!o.file)
-		return NULL;
-	__fsetlocking(o.file, FSETLOCKING_BYCALLER);
+	o.text = malloc(o.room);
+	o.recordings =
+	    recordings_sort(json_object_get(f->status, "recordings"));
 	begin(&o, "spate_up", GAUGE,
 	      "1 if spated answers; 0 if not, and then all else of it is "
 	      "missing");
@@ -589,9 +687,9 @@ metrics_text(const struct figures *f, const struct metrics_web *web, bool open,
 	line(&o, (double)web->answered, "result", "answered", NULL);
 	line(&o, (double)web->refused, "result", "refused", NULL);
 	if (open)
-		fputs("# EOF\n", o.file);
-	if (fclose(o.file) == 0)
-		return text;
-	free(text);
-	return NULL;
+		put_text(&o, "# EOF\n");
+	put(&o, "", 1); /* the end of the text */
+	json_decref(o.recordings);
+	*bytes = o.text ? o.bytes - 1 : 0;
+	return o.text;
 }

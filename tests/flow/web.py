@@ -82,6 +82,16 @@ def derived(status, streams, scans):
             yield name, {key: word}, sum(o[key] == word for o in objects)
     yield "up", {}, 1
     yield "build_info", {"version": status["version"]}, 1
+    kernel = status["kernel"]
+    for card in kernel["interfaces"]:
+        for cause, n in card.items():
+            if cause != "device":
+                yield "interface_dropped_packets_total", \
+                    {"interface": card["device"], "cause": cause}, n
+    yield "backlog_dropped_packets_total", {}, kernel["backlog"]["dropped"]
+    yield "backlog_squeezes_total", {}, kernel["backlog"]["squeezed"]
+    for cause, n in kernel["udp"].items():
+        yield "udp_errors_total", {"cause": cause}, n
     for disk in status["disks"]:
         yield "disk_state", {"disk": disk["path"], "state": disk["state"]}, 1
     for s in streams:

@@ -457,6 +457,7 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 	service_open(&d->service);
 	d->started = clock_steady();
 	d->started_ns = clock_now();
+	kernel_look(&d->kernel);
 	d->r.ended = json_array();
 	d->transfers.ended = json_array();
 	d->kept = json_object();
@@ -538,6 +539,7 @@ daemon_finish(struct daemon *d)
 	report_totals_free(&d->r);
 	queue_free(d->r.queue);
 	shm_page_free(d->r.live_taps.page);
+	kernel_clear(&d->kernel);
 	arena_free(d->r.arena);
 	setup_unload(&d->r.setup);
 	json_decref(d->r.ended);

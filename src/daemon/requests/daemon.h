@@ -5,6 +5,7 @@
 #include "daemon/disks/housekeeping.h"
 #include "daemon/requests/service.h"
 #include "daemon/schedule/schedule_host.h"
+#include "daemon/sessions/kernel.h"
 #include "daemon/sessions/recorder.h"
 #include "daemon/transfers/inbox.h"
 #include "daemon/transfers/transfer.h"
@@ -41,9 +42,10 @@ struct daemon {
 	struct name_lookup *added;
 	struct service service; /* state told to systemd */
 
-	int signals;	    /* signalfd */
-	int64_t started;    /* ns, steady */
-	int64_t started_ns; /* ns, UTC */
+	int signals;	      /* signalfd */
+	int64_t started;      /* ns, steady */
+	int64_t started_ns;   /* ns, UTC */
+	struct kernel kernel; /* its counters, as of then */
 
 	/* users of spate-vsi and spate-web, who may not use every verb, whether
 	 * these are configured or not; 0: there is none */

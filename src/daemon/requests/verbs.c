@@ -765,6 +765,20 @@ do_keep(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	return 0;
 }
 
+/* What every card, and the machine, lost since the daemon was started. */
+static json_t *
+kernel_since(const struct kernel *then)
+{
+	const char **name = calloc(then->devices + 1, sizeof *name);
+	json_t *lost;
+
+	for (unsigned i = 0; name && i < then->devices; i++)
+		name[i] = then->device[i].name;
+	lost = kernel_lost(then, name, name ? then->devices : 0);
+	free(name);
+	return lost;
+}
+
 static int
 do_status(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	  struct fault *fault)
@@ -783,6 +797,7 @@ do_status(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		.streams_n = d->r.setup.streams,
 		.space = report_space(&d->r.disks),
 		.catalogue = catalogue_json(d),
+		.kernel = kernel_since(&d->kernel),
 	};
 
 	(void)request;
