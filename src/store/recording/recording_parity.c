@@ -83,7 +83,7 @@ recording_is_safe(const struct recording *rec, uint64_t number)
 {
 	const struct parity_table *t = &rec->parity;
 	const struct parity_member *m;
-	const struct parity_block *p, *end = t->block + t->blocks;
+	const struct parity_block *p;
 	struct block_bars bars = { 0 };
 	unsigned rows = 0, wanted;
 	uint64_t group;
@@ -101,7 +101,8 @@ recording_is_safe(const struct recording *rec, uint64_t number)
 		    !disk_note(&bars, rec->block[n].disk))
 			return false;
 	}
-	for (p = group_first(t, p); p < end && p->record.group == group; p++) {
+	for (p = group_first(t, p);
+	     p < t->block + t->blocks && p->record.group == group; p++) {
 		if (!disk_note(&bars, (int)p->disk))
 			return false;
 		rows++;

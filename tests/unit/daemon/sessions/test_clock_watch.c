@@ -63,7 +63,9 @@ START_TEST(what_is_wrong)
 	ck_assert(!look(0.010, 0, 0));
 	ck_assert(look(-1, 0, 0));
 	ck_assert_str_eq(w.why,
-			 "the time of the data is 1.000 s ahead of ours");
+			 "the time of the data is 1.000 s ahead of ours: "
+			 "was it set to the wrong second, or did it "
+			 "miss a leap second?");
 	ck_assert(!look(-1, 0, 0));
 	ck_assert(look(0.102, 0, 0));
 	ck_assert_int_eq(w.wrong, CLOCK_RIGHT);
@@ -78,6 +80,38 @@ START_TEST(what_is_wrong)
 	ck_assert_msg(strstr(w.why, "falls behind by 1000 us"), "%s", w.why);
 	ck_assert(look(0.010, 1e-5, 0)); /* any computer's */
 	ck_assert_int_eq(w.wrong, CLOCK_RIGHT);
+}
+END_TEST
+
+/* Whole seconds have names. */
+START_TEST(clocks_without_leap_seconds)
+{
+	static const struct {
+		double behind;
+		const char *said;
+	} is[] = {
+		{ -18.01, "18.010 s ahead of ours: is it set to the time of "
+			  "GPS instead of UTC?" },
+		{ -37, "37.000 s ahead of ours: is it set to TAI instead of "
+		       "UTC?" },
+		{ 1.05, "1.050 s behind ours: was it set to the wrong second, "
+			"or did it miss a leap second?" },
+		{ 18, "18.000 s behind ours" },
+		{ -18.5, "18.500 s ahead of ours" },
+		{ -2, "2.000 s ahead of ours" },
+	};
+
+	for (size_t i = 0; i < sizeof is / sizeof *is; i++) {
+		const char *at;
+
+		look(0, 0, 0);
+		look(is[i].behind, 0, 0);
+		at = strstr(w.why, is[i].said);
+		ck_assert_msg(at && !at[strlen(is[i].said)], "%s", w.why);
+	}
+	look(0, 0, 0);
+	look(0.05, 0, 20 * NS_MS);
+	ck_assert_str_eq(w.why, "the time of the data is 0.050 s behind ours");
 }
 END_TEST
 
@@ -131,5 +165,5 @@ START_TEST(steps_are_told)
 }
 END_TEST
 
-SUITE("clock_watch", what_is_wrong, a_thread_is_apart, half_years,
-      steps_are_told)
+SUITE("clock_watch", what_is_wrong, clocks_without_leap_seconds,
+      a_thread_is_apart, half_years, steps_are_told)
