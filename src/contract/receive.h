@@ -70,7 +70,8 @@ struct receive_packet {
 	uint32_t bytes;	   /* bytes of the datagram, as far as they are here */
 	uint32_t flags;	   /* RECEIVE_ bits */
 	uint32_t sender;   /* hash of the sender's address; 0: not asked for,
-			    * see receive_args::senders */
+			    * see receive_args::senders and
+			    * receive_batch::stamps */
 	uint64_t sequence; /* valid with RECEIVE_SEQUENCE */
 	int64_t arrived;   /* UTC ns, see above; 0: unknown */
 };
@@ -94,8 +95,11 @@ struct receive_batch {
 	bool known, again;
 	uint64_t next;
 	bool stamps; /* set by the core: `arrived` is wanted, because the
-		      * start or end of a recording is near.  Packets that
-		      * came before this was set have a time too */
+		      * start or end of a recording is near, or these packets
+		      * are looked at; and `sender`, if that is known, of the
+		      * same sender as that of the last packet for all that
+		      * it sent.  Packets that came before this was set have
+		      * a time too */
 	bool empty;  /* set by a plugin that knows that nothing is left to
 		      * read for now: the core need not call again to find
 		      * out */

@@ -21,6 +21,7 @@ FLOW_SHORT = \
 	%D%/ports.sh \
 	%D%/split.sh \
 	%D%/losses.sh \
+	%D%/losses_sender.sh \
 	%D%/no_alarm.sh \
 	%D%/health.sh \
 	%D%/link_down.sh \

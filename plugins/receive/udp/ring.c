@@ -427,14 +427,15 @@ say_once(struct ring *r, bool *said, const char *what)
 }
 
 static void
-sender_tell(struct ring *r, const struct datagram *d, struct receive_packet *k)
+sender_tell(struct ring *r, const struct datagram *d, struct receive_packet *k,
+	    bool named)
 {
 	union endpoint from;
 
-	if (!r->ask && !r->senders && !r->allow->n)
+	if (!r->ask && !r->senders && !r->allow->n && !named)
 		return;
 	datagram_sender(d, &from);
-	if (r->senders)
+	if (r->senders || named)
 		k->sender = endpoint_mix(&from);
 	if (r->allow->n && !allow_has(r->allow, &from)) {
 		k->flags |= RECEIVE_FOREIGN;
@@ -514,7 +515,7 @@ packet_tell(struct ring *r, struct tpacket3_hdr *head, struct receive_batch *b)
 		.flags = d.cut ? RECEIVE_CUT : 0,
 		.arrived = head->tp_sec * 1000000000ll + head->tp_nsec,
 	};
-	sender_tell(r, &d, &r->mark);
+	sender_tell(r, &d, &r->mark, b->stamps);
 	segment_tell(r, b);
 }
 

@@ -219,7 +219,6 @@ socket_reader_make(struct socket_reader *r, const struct receive_args *args,
 
 	r->host = *args->host;
 	r->allow = allow;
-	r->senders = args->senders;
 	r->ask = allow->n || args->senders;
 	r->prefix = args->prefix;
 	r->longest = args->longest;
@@ -359,9 +358,17 @@ mark_by(struct udp_socket *s, const struct socket_reader *r,
 		s->sender = *from;
 		s->ask = false;
 	}
-	if (r->senders)
-		mark.sender = endpoint_mix(from);
+	mark.sender = endpoint_mix(from);
 	return mark;
+}
+
+/* The kernel takes a moment for each name, so they are asked for where somebody
+ * wants them: `allow`, the core, or whoever shows who sent last. */
+static bool
+names_wanted(const struct udp_socket *s, const struct socket_reader *r,
+	     const struct receive_batch *b)
+{
+	return r->ask || s->ask || b->stamps;
 }
 
 /* ---- trains ---------------------------------------------------------- */
@@ -370,7 +377,7 @@ static int
 train_receive(struct udp_socket *s, struct socket_reader *r,
 	      struct receive_batch *b)
 {
-	union endpoint *from = r->ask || s->ask ? r->from : NULL;
+	union endpoint *from = names_wanted(s, r, b) ? r->from : NULL;
 	struct packet_mark mark = { 0 };
 	int err = s->mode == SOCKET_DRAIN ? drain_look(s, b) : 0;
 
@@ -527,7 +534,7 @@ batch_receive(struct udp_socket *s, struct socket_reader *r,
 	unsigned n;
 	int got;
 
-	messages_aim(s, r, b->pair, most, r->ask || s->ask);
+	messages_aim(s, r, b->pair, most, names_wanted(s, r, b));
 	got = recvmmsg(s->fd, r->message, most, MSG_DONTWAIT, NULL);
 	if (got < 0)
 		return -errno;

@@ -118,6 +118,32 @@ cause_say(struct loss *p, const json_t *cause)
 			 "; %s had it", process);
 }
 
+/* Tells who lost, where several send. */
+static bool
+sender_say(struct loss *p, const json_t *sender)
+{
+	const json_t *threads = json_object_get(sender, "threads"), *one;
+	const char *address = field_text(sender, "address");
+	uint64_t lost = field_number(sender, "packets_lost");
+	size_t i;
+	int at;
+
+	snprintf(p->where, sizeof p->where, "sender");
+	at = snprintf(p->what, sizeof p->what,
+		      "%s: %" PRIu64 " of %" PRIu64 " packets lost",
+		      *address ? address : "an unknown one", lost,
+		      field_number(sender, "packets") + lost);
+	json_array_foreach(threads, i, one) {
+		if (at < 0 || (size_t)at + 40 > sizeof p->what)
+			break;
+		at +=
+		    snprintf(p->what + at, sizeof p->what - (size_t)at,
+			     "%s%" JSON_INTEGER_FORMAT, i ? ", " : "; threads ",
+			     json_integer_value(one));
+	}
+	return lost;
+}
+
 static void
 losses_tell(const json_t *info, void (*tell)(void *to, const struct loss *p),
 	    void *to)
@@ -128,6 +154,10 @@ losses_tell(const json_t *info, void (*tell)(void *to, const struct loss *p),
 
 	json_array_foreach(json_object_get(kernel, "interfaces"), i, one) {
 		if (card_say(&p, one))
+			tell(to, &p);
+	}
+	json_array_foreach(json_object_get(info, "senders"), i, one) {
+		if (sender_say(&p, one))
 			tell(to, &p);
 	}
 	if (backlog_say(&p, json_object_get(kernel, "backlog")))

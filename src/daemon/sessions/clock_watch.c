@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 
@@ -122,6 +123,44 @@ judge(struct clock_watch *w, int64_t most)
 	return CLOCK_RIGHT;
 }
 
+static struct clock_sender *
+sender_find(struct clock_watch *w, uint32_t sub, uint32_t thread)
+{
+	for (unsigned i = 0; i < w->senders; i++) {
+		if (w->sender[i].sub == sub && w->sender[i].thread == thread)
+			return &w->sender[i];
+	}
+	return NULL;
+}
+
+const char *
+clock_watch_sender(const struct clock_watch *w, uint32_t sub, uint32_t thread)
+{
+	const struct clock_sender *s =
+	    sender_find((struct clock_watch *)(uintptr_t)w, sub, thread);
+
+	return s ? s->address : "";
+}
+
+static void
+senders_note(struct clock_watch *w, const struct data_clock_window *window)
+{
+	for (unsigned i = 0; i < window->threads; i++) {
+		const struct data_clock_thread *t = &window->thread[i];
+		struct clock_sender *s = sender_find(w, t->sub, t->thread);
+
+		if (!t->sender[0])
+			continue;
+		if (!s && w->senders == DATA_CLOCK_THREADS)
+			return;
+		if (!s)
+			s = &w->sender[w->senders++];
+		s->sub = t->sub;
+		s->thread = t->thread;
+		memcpy(s->address, t->sender, sizeof s->address);
+	}
+}
+
 bool
 clock_watch_look(struct clock_watch *w, const struct data_clock_window *window,
 		 int64_t most, bool *stepped)
@@ -131,6 +170,8 @@ clock_watch_look(struct clock_watch *w, const struct data_clock_window *window,
 
 	if (window->threads && window->number != w->seen)
 		data_clock_add(&w->clock, window);
+	if (window->number != w->seen)
+		senders_note(w, window);
 	w->seen = window->number;
 	*stepped = w->clock.steps != steps;
 	w->wrong = judge(w, most ? most : USUAL);

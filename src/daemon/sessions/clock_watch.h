@@ -24,6 +24,12 @@ struct clock_watch {
 	uint64_t seen; /* data_clock_window::number of the last one */
 	enum clock_wrong wrong;
 	char why[160]; /* a sentence, unless RIGHT */
+	/* Who was seen to send a thread. */
+	struct clock_sender {
+		uint32_t sub, thread;
+		char address[DATA_CLOCK_SENDER];
+	} sender[DATA_CLOCK_THREADS];
+	unsigned senders;
 };
 
 /* Takes a window, unless it is the last one again, of data that may be `most` ns
@@ -32,5 +38,9 @@ struct clock_watch {
 bool clock_watch_look(struct clock_watch *w,
 		      const struct data_clock_window *window, int64_t most,
 		      bool *stepped);
+
+/* Who sends a thread; "": not known. */
+const char *clock_watch_sender(const struct clock_watch *w, uint32_t sub,
+			       uint32_t thread);
 
 #endif

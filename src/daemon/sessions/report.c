@@ -371,6 +371,71 @@ silent_json(struct session *s, const struct origin *list, int64_t now)
 	return silent;
 }
 
+/* ---- senders ----------------------------------------------------------- */
+
+/* Adds packets to those of an address; the entry is made if there is none. */
+static void
+sender_add(json_t *list, const char *address, int sub, int thread,
+	   uint64_t packets, uint64_t lost)
+{
+	json_t *entry = NULL, *one;
+	size_t i;
+
+	json_array_foreach(list, i, one) {
+		const char *is =
+		    json_string_value(json_object_get(one, "address"));
+
+		if (!strcmp(is ? is : "", address))
+			entry = one;
+	}
+	if (!entry) {
+		const struct info_sender new = { .address =
+						     *address ? address : NULL,
+						 .subs = json_array(),
+						 .threads = json_array() };
+
+		entry = keys_json(info_sender_keys, &new, INFO);
+		json_array_append_new(list, entry);
+	}
+	one = json_object_get(entry, thread < 0 ? "subs" : "threads");
+	json_array_append_new(one, json_integer(thread < 0 ? sub : thread));
+	entry_add(entry, "packets", packets);
+	entry_add(entry, "packets_lost", lost);
+}
+
+/* Packets and losses by the address of who sent them: by thread, where the number
+ * of a packet says of which it is, else by substream. */
+static json_t *
+senders_json(const struct session *s, const json_t *subs)
+{
+	const struct output *o = s->output;
+	json_t *list = json_array();
+	const json_t *one;
+	size_t i;
+
+	for (unsigned k = 0; o->threads && k < o->subs * o->own.threads_n;
+	     k++) {
+		uint32_t sub = k / o->own.threads_n;
+		uint32_t thread = o->own.threads[k % o->own.threads_n];
+
+		sender_add(list, clock_watch_sender(&s->clock, sub, thread),
+			   (int)sub, (int)thread, o->threads[k].packets,
+			   o->threads[k].lost);
+	}
+	json_array_foreach(subs, i, one) {
+		const char *address =
+		    json_string_value(json_object_get(one, "sender"));
+
+		if (!o->threads && json_array_size(subs) > 1)
+			sender_add(list, address ? address : "", (int)i, -1,
+				   (uint64_t)json_integer_value(
+				       json_object_get(one, "packets")),
+				   (uint64_t)json_integer_value(
+				       json_object_get(one, "packets_lost")));
+	}
+	return list;
+}
+
 static void
 clock_take(const struct session *s, struct info *info)
 {
@@ -406,6 +471,7 @@ report_from(struct session *s, struct info *info)
 	for (unsigned i = 0; i < s->stream->plan.subs; i++)
 		json_array_append_new(info->subs, sub_json(s, i, &list[i]));
 	info->silent = silent_json(s, list, now);
+	info->senders = senders_json(s, info->subs);
 	free(list);
 }
 

@@ -582,6 +582,7 @@ output_free(struct output *o)
 	json_decref(o->resumed);
 	json_decref(o->resumes);
 	json_decref(o->here);
+	free(o->threads);
 	free(o->disk);
 	free(o->sub);
 	free(o->run);
@@ -600,6 +601,19 @@ shape_copy(struct output *o, const struct format_shape *from)
 		return;
 	memcpy(o->thread, from->threads, from->threads_n * sizeof *o->thread);
 	o->own.threads = o->thread;
+}
+
+/* Makes the counts of threads, once it is known which there are.  Without memory
+ * they are not counted. */
+static void
+threads_make(struct output *o)
+{
+	size_t n = (size_t)o->subs * o->own.threads_n;
+
+	if (o->own.sequence == SEQUENCE_TIME && o->own.threads_n > 1 &&
+	    o->own.threads_n <= OUTPUT_THREADS && o->own.parts == 1 &&
+	    n <= 4 * OUTPUT_THREADS)
+		o->threads = calloc(n, sizeof *o->threads);
 }
 
 static int
@@ -746,8 +760,10 @@ output_put(void *output, struct block *b)
 		b->sub = 0;
 	b->session = o;
 	pthread_mutex_lock(&o->lock);
-	if (o->learning)
+	if (o->learning) {
 		shape_copy(o, o->learning);
+		threads_make(o);
+	}
 	o->learning = NULL;
 	if (!o->fps)
 		o->fps = b->fps;
@@ -786,6 +802,34 @@ fill_whole(struct fill *fill, struct block *b)
 	b->used = used;
 }
 
+/* Counts the slots of a block, and of the gap before it, by thread.  What is
+ * missing before the first packet of a run was not lost. */
+static void
+threads_count(struct output *o, const struct block *b)
+{
+	uint32_t n = o->own.threads_n, count[2][OUTPUT_THREADS] = { { 0 } };
+	struct output_thread *to = &o->threads[(size_t)b->sub * n];
+	uint64_t begin, from = b->first - b->gap;
+	const struct output_run *r;
+
+	pthread_mutex_lock(&o->lock);
+	r = run_find(o, b->sub, b->run);
+	begin = r ? r->first : from;
+	pthread_mutex_unlock(&o->lock);
+	if (begin < from)
+		begin = from;
+	for (uint64_t at = begin; at < b->first + b->used; at++) {
+		bool has =
+		    at >= b->first && block_has(b, (uint32_t)(at - b->first));
+
+		count[has][(b->base + at) % n]++;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		add(&to[i].lost, count[0][i]);
+		add(&to[i].packets, count[1][i]);
+	}
+}
+
 /* Clears the slots behind the data of a copied block. */
 static void
 rest_clear(struct block *b)
@@ -809,6 +853,8 @@ output_seal(struct output *o, struct block *b)
 		notes_seal(b, o->format);
 		run_miss(o, b);
 	} else {
+		if (o->threads)
+			threads_count(o, b);
 		pthread_mutex_lock(&sub->lock);
 		if (o->whole)
 			fill_whole(&sub->fill, b);

@@ -60,6 +60,12 @@ struct output_disk {
 	_Atomic uint64_t chunks, bytes;
 };
 
+/* A thread of a substream whose packets are numbered by their time, so that the
+ * number of a missing one says whose it is. */
+struct output_thread {
+	_Atomic uint64_t packets, lost;
+};
+
 /* Most runs that are listed beyond each substream's first; further ones are
  * counted only.  The first run of a substream always has room. */
 enum { OUTPUT_RUNS = 1024 };
@@ -162,6 +168,9 @@ struct output {
 	/* Jobs of writers not yet done; paired like in_flight. */
 	atomic_uint jobs;
 	atomic_uint folders; /* folders made on disks so far */
+	/* By substream, then place in shape->threads; NULL: they are not
+	 * counted.  Set before the first block is queued. */
+	struct output_thread *threads;
 	/* Set (release) before the jobs that end the recording are posted;
 	 * pairs with the writers' acquire: a begin that comes late makes no
 	 * folder. */

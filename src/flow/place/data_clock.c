@@ -27,6 +27,7 @@
 #include "flow/place/data_clock.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,13 +95,16 @@ thread_take(struct data_clock_thread *t, uint32_t packets, int64_t behind,
 void
 data_clock_packet(struct data_clock_window *w, uint32_t sub,
 		  const struct format_packet *p, int64_t data_ns,
-		  int64_t arrived)
+		  int64_t arrived, const char *sender)
 {
 	struct data_clock_thread *t =
 	    thread_find(w, sub, p->thread, p->station);
 
-	if (t)
-		thread_take(t, 1, arrived - data_ns, arrived);
+	if (!t)
+		return;
+	thread_take(t, 1, arrived - data_ns, arrived);
+	if (*sender && strcmp(t->sender, sender) != 0)
+		snprintf(t->sender, sizeof t->sender, "%s", sender);
 }
 
 void
@@ -118,8 +122,11 @@ data_clock_merge(struct data_clock_window *w,
 		struct data_clock_thread *t =
 		    thread_find(w, f->sub, f->thread, f->station);
 
-		if (t)
-			thread_take(t, f->packets, f->behind, f->arrived);
+		if (!t)
+			continue;
+		thread_take(t, f->packets, f->behind, f->arrived);
+		if (f->sender[0])
+			memcpy(t->sender, f->sender, sizeof t->sender);
 	}
 }
 

@@ -21,7 +21,10 @@
 
 /* ---- a window: some packets of one second ------------------------------ */
 
-enum { DATA_CLOCK_THREADS = 128 }; /* more are not looked at */
+enum {
+	DATA_CLOCK_THREADS = 128, /* more are not looked at */
+	DATA_CLOCK_SENDER = 64,	  /* bytes of an address */
+};
 
 /* One thread of a station, in one substream. */
 struct data_clock_thread {
@@ -29,6 +32,7 @@ struct data_clock_thread {
 	uint32_t packets;
 	int64_t behind;	 /* ns, the least */
 	int64_t arrived; /* UTC ns, of the packet that was least behind */
+	char sender[DATA_CLOCK_SENDER]; /* address; "": not known */
 };
 
 struct data_clock_window {
@@ -45,10 +49,11 @@ struct data_clock_window {
 /* Empties a window, but for its number. */
 void data_clock_clear(struct data_clock_window *w);
 
-/* Adds a packet that has FORMAT_TIME.  `arrived`: UTC ns. */
+/* Adds a packet that has FORMAT_TIME.  `arrived`: UTC ns; `sender`: its address;
+ * "": not known. */
 void data_clock_packet(struct data_clock_window *w, uint32_t sub,
 		       const struct format_packet *p, int64_t data_ns,
-		       int64_t arrived);
+		       int64_t arrived, const char *sender);
 
 /* Adds the threads of another window.  One that both have keeps what is
  * least. */

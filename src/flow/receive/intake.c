@@ -169,9 +169,15 @@ clock_look(struct intake_source *s, const struct receive_batch *b)
 	struct intake *in = s->intake;
 	struct format_shape shape = { .fps = fps_of(in) };
 	uint32_t whole = in->a.shape->prefix + in->a.shape->payload;
+	struct receive_counts counts = { .sender = "" };
 	int64_t read = clock_now();
 	struct format_packet p;
+	uint32_t last = 0; /* the sender whose address is known */
 
+	if (b->packets && shape.fps) {
+		in->a.ops->counts(in->a.state, s->number, &counts);
+		last = b->packet[b->packets - 1].sender;
+	}
 	s->clock -= b->packets < s->clock ? b->packets : s->clock;
 	in->window.fps = shape.fps;
 	for (unsigned i = 0; i < b->packets && shape.fps; i++) {
@@ -184,9 +190,10 @@ clock_look(struct intake_source *s, const struct receive_batch *b)
 		if (!(p.has & FORMAT_TIME) || p.part)
 			continue;
 		in->window.stamped &= k->arrived != 0;
-		data_clock_packet(&in->window, s->sub, &p,
-				  format_time_ns(&shape, &p),
-				  k->arrived ? k->arrived : read);
+		data_clock_packet(
+		    &in->window, s->sub, &p, format_time_ns(&shape, &p),
+		    k->arrived ? k->arrived : read,
+		    last && k->sender == last ? counts.sender : "");
 	}
 }
 

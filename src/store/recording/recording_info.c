@@ -170,6 +170,9 @@ const struct key info_run_keys[] = { INFO_RUN_KEYS(X){ .name = NULL } };
 const struct key info_disk_keys[] = { INFO_DISK_KEYS(X){ .name = NULL } };
 #undef X
 
+#define X(...) KEY_ENTRY(struct info_sender, __VA_ARGS__)
+const struct key info_sender_keys[] = { INFO_SENDER_KEYS(X){ .name = NULL } };
+#undef X
 #define X(...) KEY_ENTRY(struct info_cause, __VA_ARGS__)
 const struct key info_cause_keys[] = { INFO_CAUSE_KEYS(X){ .name = NULL } };
 #undef X

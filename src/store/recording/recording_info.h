@@ -85,6 +85,8 @@ enum {
 	X(JSON, sources, INFO | INFO_END | INFO_COUNTED,                       \
 	  "list of sockets, or of network cards where there are substreams: "  \
 	  "`address`, `device`, `datagrams`, `overruns`, `sender`")            \
+	X(JSON, senders, INFO | INFO_END | INFO_COUNTED,                       \
+	  "list of who sent, where several did: INFO_SENDER_KEYS")             \
 	X(JSON, kernel, INFO | INFO_END | INFO_COUNTED,                        \
 	  "losses of the machine outside of the sockets: `interfaces[]`, "     \
 	  "`backlog` (`dropped`, `squeezed`), "                                \
@@ -142,6 +144,15 @@ enum {
 	X(TEXT, process, INFO, "that had the CPU, with its number")            \
 	X(TIME, last, INFO, "when it was last seen")
 
+/* Who sent several substreams, or threads of VDIF that are numbered by their
+ * time. */
+#define INFO_SENDER_KEYS(X)                                                    \
+	X(TEXT, address, INFO, "null: not known")                              \
+	X(JSON, subs, INFO, "list of its substreams")                          \
+	X(JSON, threads, INFO, "list of its threads")                          \
+	X(COUNT, packets, INFO, "stored")                                      \
+	X(COUNT, packets_lost, INFO, "lost before they came")
+
 #define INFO_LINK_KEYS(X)                                                      \
 	X(TEXT, link, INFO,                                                    \
 	  "arrive (packets come), place (they are stored), write (disks take " \
@@ -196,6 +207,10 @@ struct info_disk {
 	INFO_DISK_KEYS(KEY_MEMBER)
 };
 
+struct info_sender {
+	INFO_SENDER_KEYS(KEY_MEMBER)
+};
+
 struct info_cause {
 	INFO_CAUSE_KEYS(KEY_MEMBER)
 };
@@ -205,6 +220,6 @@ struct info_link {
 };
 
 extern const struct key info_keys[], info_sub_keys[], info_run_keys[],
-    info_disk_keys[], info_link_keys[], info_cause_keys[];
+    info_disk_keys[], info_link_keys[], info_cause_keys[], info_sender_keys[];
 
 #endif

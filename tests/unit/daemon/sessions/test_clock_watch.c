@@ -27,7 +27,7 @@ window_of(int second, double behind, double apart)
 		    &window, 0, &p,
 		    now - (int64_t)(behind * 1e9) -
 			(p.thread == 1 ? (int64_t)(apart * 1e9) : 0),
-		    now);
+		    now, p.thread == 1 ? "10.0.0.1:5" : "");
 	}
 	return window;
 }
@@ -61,6 +61,9 @@ look(double behind, double drift, int64_t most)
 START_TEST(what_is_wrong)
 {
 	ck_assert(!look(0.010, 0, 0));
+	ck_assert_str_eq(clock_watch_sender(&w, 0, 1), "10.0.0.1:5");
+	ck_assert_str_eq(clock_watch_sender(&w, 0, 2), "");
+	ck_assert_str_eq(clock_watch_sender(&w, 1, 1), "");
 	ck_assert(look(-1, 0, 0));
 	ck_assert_str_eq(w.why,
 			 "the time of the data is 1.000 s ahead of ours: "

@@ -36,7 +36,7 @@ window_add(int64_t behind, int64_t late, int64_t apart)
 		data_clock_packet(&w, 0, &p,
 				  now + offset - behind -
 				      (p.thread == 2 ? apart : 0),
-				  now + offset + way);
+				  now + offset + way, "");
 	}
 	data_clock_add(&c, &w);
 }
@@ -192,7 +192,7 @@ START_TEST(windows_are_merged)
 		one.number = 3;
 		one.stamped = i != 5;
 		p.thread = i % (DATA_CLOCK_THREADS / 2);
-		data_clock_packet(&one, 7, &p, 0, 1000 - i);
+		data_clock_packet(&one, 7, &p, 0, 1000 - i, "a");
 		data_clock_merge(&w, &one);
 	}
 	ck_assert_uint_eq(w.threads, DATA_CLOCK_THREADS / 2);
