@@ -164,7 +164,7 @@ static char *
 room(struct metrics_out *o, size_t bytes)
 {
 	size_t want = 2 * (o->room + bytes);
-	char *grown = o->text;
+	char *grown;
 
 	if (o->text && o->bytes + bytes > o->room) {
 		grown = realloc(o->text, want);
