@@ -57,6 +57,7 @@ FLOW_SHORT = \
 	%D%/schedule_restart.sh \
 	%D%/vsi_session.sh \
 	%D%/web.sh \
+	%D%/web_broken.sh \
 	%D%/rm.sh \
 	%D%/links.sh \
 	%D%/notify.sh \

@@ -6,7 +6,7 @@
 DRIVER-PORT is chromedriver's.  COMMAND prints {"status", "streams"} as --json has
 them.  Lines of stdin are what to do: `agree`, `away` (wait until the page says that
 spated is), `mute` (that spate-web is), `phone`, `tall`, `resources`, `shot FILE`, `findings
-STREAM CHANNEL FINDINGS...`; each is answered with a line `ok`, or one that says what is wrong.
+STREAM CHANNEL FINDINGS...`, `link RECORDING TEXT`; each is answered with a line `ok`, or one that says what is wrong.
 """
 import base64
 import json
@@ -121,6 +121,15 @@ def strip(browser, name, mark):
     return (len(shown) != 60 or mark not in shown[-12:]) and f"'{shown}'"
 
 
+def link(browser, name, text):
+    """Nothing wrong if the page says this of the links of a recording."""
+    shown = browser.run(f"""
+        const row = document.querySelector('#recordings tr[data-name="{name}"]');
+        return row ? row.querySelector('[data-key="links"]').textContent : '';
+        """)
+    return not shown.startswith(text) and f"'{shown}'"
+
+
 def before(browser):
     """Nothing wrong if a page that is opened anew has points of the plots from
     before that, and shows them."""
@@ -180,6 +189,8 @@ def answer(browser, url, command):
             why = phone(browser)
         elif word == "strip":
             why = until(lambda: strip(browser, *rest))
+        elif word == "link":
+            why = until(lambda: link(browser, rest[0], " ".join(rest[1:])))
         elif word == "before":
             why = until(lambda: before(browser))
         elif word == "findings":

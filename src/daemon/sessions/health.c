@@ -11,6 +11,7 @@
 #include "contract/log.h"
 
 #define PATIENCE (INT64_C(7) * NS_SECOND / 2)
+#define DOUBT	 (INT64_C(3) * NS_SECOND / 2)
 
 void
 health_begin(struct health *h, int64_t now, int64_t sync)
@@ -67,6 +68,15 @@ health_look(struct health *h, const struct health_counts *c, int64_t now)
 	}
 	h->last = *c;
 	return changed;
+}
+
+bool
+health_doubts(const struct health *h, enum health_link link, int64_t now)
+{
+	int64_t more = link == HEALTH_DURABLE ? h->sync : 0;
+
+	return !h->link[link].broken &&
+	       now - h->link[link].since > DOUBT + more;
 }
 
 bool

@@ -55,6 +55,10 @@ void health_begin(struct health *h, int64_t now, int64_t sync);
 unsigned health_look(struct health *h, const struct health_counts *c,
 		     int64_t now);
 
+/* True if a link that counts as whole has not gone on for a while: too short for an
+ * alarm, and long enough for somebody who looks. */
+bool health_doubts(const struct health *h, enum health_link link, int64_t now);
+
 /* True if every link holds. */
 bool health_is_well(const struct health *h);
 

@@ -704,7 +704,10 @@ links_json(const struct session *s, int64_t now)
 			.link = health_name(i),
 			.well = !p->broken,
 			.since = p->since ? clock_now() + p->since - now : 0,
-			.why = p->broken ? health_why(i) : NULL,
+			.why = p->broken || health_doubts(&s->health, i, now)
+				   ? health_why(i)
+				   : NULL,
+			.doubtful = health_doubts(&s->health, i, now),
 		};
 
 		json_array_append_new(links,

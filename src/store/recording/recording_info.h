@@ -159,7 +159,10 @@ enum {
 	  "blocks) or durable (these are in indexes)")                         \
 	X(BOOL, well, INFO, "it holds")                                        \
 	X(TIME, since, INFO, "when it last did")                               \
-	X(TEXT, why, INFO, "what does not happen")
+	X(TEXT, why, INFO, "what does not happen")                             \
+	X(BOOL, doubtful, INFO,                                                \
+	  "it may not hold: it has not gone on for 1.5 s, while the one "      \
+	  "before it did")
 
 #define INFO_SUB_KEYS(X)                                                       \
 	X(COUNT, sub, INFO, "number")                                          \

@@ -59,6 +59,26 @@ START_TEST(silence_is_one_link)
 }
 END_TEST
 
+/* Who looks is told before there is an alarm, and of the link that is meant. */
+START_TEST(is_doubtful_first)
+{
+	static const int64_t at[] = { 11, 13, 15 };
+
+	for (unsigned i = 0; i < 3; i++) {
+		h = (struct health){ .sync = 5 * NS_SECOND };
+		for (unsigned k = 0; k < HEALTH_LINKS; k++)
+			h.link[k].since = 10 * NS_SECOND;
+		h.link[HEALTH_PLACE].broken = true;
+		ck_assert(health_doubts(&h, HEALTH_ARRIVE, at[i] * NS_SECOND) ==
+			  (i > 0));
+		ck_assert(!health_doubts(&h, HEALTH_PLACE, at[i] * NS_SECOND));
+		ck_assert(
+		    !health_doubts(&h, HEALTH_DURABLE, at[i] * NS_SECOND));
+	}
+	ck_assert(health_doubts(&h, HEALTH_DURABLE, 17 * NS_SECOND));
+}
+END_TEST
+
 START_TEST(never_a_packet)
 {
 	ck_assert_uint_eq(go(MORE(0), 0), 0);
@@ -115,6 +135,6 @@ START_TEST(disks_that_do_not_sync)
 }
 END_TEST
 
-SUITE("health", is_well_while_all_grows, silence_is_one_link, never_a_packet,
-      packets_that_are_not_stored, disks_that_take_nothing,
+SUITE("health", is_well_while_all_grows, silence_is_one_link, is_doubtful_first,
+      never_a_packet, packets_that_are_not_stored, disks_that_take_nothing,
       disks_that_do_not_sync)
