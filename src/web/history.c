@@ -3,7 +3,8 @@
  * A moment is an event (events.c) of which only what plots show is left, with
  * the time in `at`; the page reads both with the same function.  It is kept as
  * text: with hundreds of streams a moment takes tens of kilobytes, and objects
- * of jansson ten times that.
+ * of jansson ten times that.  Of channels there are as many as the page shows: 64
+ * of them take 5 kB.
  */
 #include "web/history.h"
 
@@ -36,14 +37,57 @@ each(const json_t *list, const char *const names[])
 	return all;
 }
 
+/* Keeps of a channel the phase of its first tone; NULL: it has none. */
+static json_t *
+channel_kept(const json_t *channel)
+{
+	static const char *const names[] = { "sub", "thread", "channel", NULL };
+	const json_t *tone =
+	    json_array_get(json_object_get(channel, "tones"), 0);
+	json_t *kept;
+
+	if (!tone)
+		return NULL;
+	kept = members(channel, names);
+	json_object_set_new(
+	    kept, "tones",
+	    json_pack("[{s:O}]", "phase", json_object_get(tone, "phase")));
+	return kept;
+}
+
+static json_t *
+streams_kept(const json_t *streams)
+{
+	static const char *const names[] = { "name",  "packets", "packets_lost",
+					     "drops", "subs",	 NULL };
+	enum { CHANNELS = 64 }; /* as in page.html */
+	json_t *all = json_array(), *kept, *one, *channels;
+	const json_t *stream, *channel;
+	unsigned left = CHANNELS;
+	size_t i, k;
+
+	json_array_foreach(streams, i, stream) {
+		kept = members(stream, names);
+		channels = json_array();
+		json_array_foreach(json_object_get(stream, "channels"), k,
+				   channel) {
+			one = left ? channel_kept(channel) : NULL;
+			left -= one != NULL;
+			if (one)
+				json_array_append_new(channels, one);
+		}
+		json_object_set_new(kept, "channels", channels);
+		json_array_append_new(all, kept);
+	}
+	return all;
+}
+
 static char *
 moment_make(const struct figures *f)
 {
 	static const char *const recording[] = { "stream", "rate", "blocks",
 						 "clock_s", NULL };
 	static const char *const disk[] = { "path", "rate", NULL };
-	static const char *const stream[] = { "name", "packets", "packets_lost",
-					      "drops", NULL };
 	const json_t *status = f->status;
 	json_t *all, *some;
 	char *text;
@@ -53,7 +97,7 @@ moment_make(const struct figures *f)
 			 "disks", each(json_object_get(status, "disks"), disk),
 			 "memory", json_object_get(status, "memory"));
 	all = json_pack("{s:f, s:o, s:o}", "at", (double)clock_now() / 1e9,
-			"status", some, "streams", each(f->streams, stream));
+			"status", some, "streams", streams_kept(f->streams));
 	text = all ? json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(13))
 		   : NULL;
 	json_decref(all);

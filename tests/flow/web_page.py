@@ -139,7 +139,7 @@ def before(browser):
         if (document.readyState != 'complete') return 'it loads';
         const from = performance.timeOrigin / 1000;
         for (const [name, plot] of Object.entries(plots)) {
-            if (!['rate', 'disks', 'buffers', 'clock'].includes(name)) continue;
+            if (!['rate', 'disks', 'buffers', 'clock', 'phase'].includes(name)) continue;
             const points = [...plot.series.values()].flat();
             if (!points.some(p => p[0] < from - 4))
                 return name + ' begins when the page was opened';
