@@ -50,12 +50,12 @@ static void
 print_json(const struct recover_run *m, const struct recover_report *r)
 {
 	json_t *line = json_pack(
-	    "{s:s s:b s:i s:i s:i s:i s:i s:i s:I s:I s:I s:b}", "name",
+	    "{s:s s:b s:i s:i s:i s:i s:i s:i s:I s:I s:I s:i s:b}", "name",
 	    m->name, "dry_run", m->options->dry_run, "indexed", r->indexed,
 	    "rebuilt", r->rebuilt, "empty", r->empty, "unplaced", r->unplaced,
 	    "lost", r->lost, "aside", r->aside, "torn", (json_int_t)r->torn,
 	    "cut", (json_int_t)r->cut, "packets", (json_int_t)r->packets,
-	    "closed", r->closed);
+	    "parity", (int)r->parity, "closed", r->closed);
 
 	cli_print_json(line);
 	json_decref(line);
@@ -65,7 +65,7 @@ static void
 print_text(const char *name, const struct recover_report *r, bool dry_run)
 {
 	if (!r->rebuilt && !r->empty && !r->torn && !r->cut && !r->closed &&
-	    !r->unplaced && !r->aside) {
+	    !r->unplaced && !r->aside && !r->parity) {
 		printf("%s: there was nothing to do\n", name);
 		return;
 	}

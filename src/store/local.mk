@@ -66,7 +66,8 @@ libstore_a_SOURCES += \
 	%D%/finish/leftovers.h %D%/finish/recover.c \
 	%D%/finish/recover.h %D%/finish/recover_chunk.c \
 	%D%/finish/recover_data.c %D%/finish/recover_find.c \
-	%D%/finish/recover_foreign.c %D%/finish/recover_priv.h \
+	%D%/finish/recover_foreign.c \
+	%D%/finish/recover_parity.c %D%/finish/recover_priv.h \
 	%D%/finish/resume.c %D%/finish/resume.h
 
 # store/repair

@@ -128,3 +128,18 @@ spated_kill
 disk_umount b
 "$SPATE" export killed "$work/exported" --quiet --force --disks "$(disks_list)"
 cmp -n $((1024 * 11000)) "$work/exported" "$work/ideal"
+
+# With all disks again recover indexes what the kill left, and lists parity.
+disk_again b
+rm "$mnt/a/killed/killed.parity" "$mnt/d/killed/killed.parity"
+"$SPATE" recover killed --disks "$(disks_list)" >"$work/mended"
+grep -q 'killed.parity.* on .* is listed again' "$work/mended" ||
+	fail "recover says $(cat "$work/mended")"
+"$SPATE" verify killed --disks "$(disks_list)" >"$work/verified" 2>&1 ||
+	fail "verify: $(cat "$work/verified")"
+"$SPATE" export killed "$work/whole" --quiet --force --disks "$(disks_list)"
+disk_umount f
+"$SPATE" export killed "$work/exported" --quiet --force --disks "$(disks_list)"
+cmp -n $((1024 * 11000)) "$work/exported" "$work/whole"
+"$SPATE" recover killed --disks "$(disks_list)" >"$work/mended"
+grep -q 'nothing to do' "$work/mended" || fail "a second run: $(cat "$work/mended")"

@@ -219,6 +219,7 @@ socket_reader_make(struct socket_reader *r, const struct receive_args *args,
 
 	r->host = *args->host;
 	r->allow = allow;
+	r->senders = args->senders;
 	r->ask = allow->n || args->senders;
 	r->prefix = args->prefix;
 	r->longest = args->longest;
@@ -358,7 +359,8 @@ mark_by(struct udp_socket *s, const struct socket_reader *r,
 		s->sender = *from;
 		s->ask = false;
 	}
-	mark.sender = endpoint_mix(from);
+	if (r->named)
+		mark.sender = endpoint_mix(from);
 	return mark;
 }
 
@@ -590,6 +592,7 @@ socket_receive(struct udp_socket *s, struct socket_reader *r,
 	b->packets = 0;
 	b->empty = false;
 	stamps_set(s, s->mode != SOCKET_BATCH || b->stamps);
+	r->named = r->senders || b->stamps;
 	/* the rest of the last train comes first */
 	if (!train_rest(&r->train, b))
 		err = mode_receive(s, r, b);

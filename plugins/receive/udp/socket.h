@@ -91,8 +91,10 @@ enum { SOCKET_MESSAGES = 64 }; /* messages per recvmmsg */
 struct socket_reader {
 	struct host host;
 	const struct allow *allow;
-	bool ask;   /* note the sender of every packet */
-	bool asked; /* the last batch noted senders */
+	bool ask;     /* note the sender of every packet */
+	bool asked;   /* the last batch noted senders */
+	bool senders; /* the core wants receive_packet::sender always, */
+	bool named;   /* or in this call */
 	uint32_t prefix, longest;
 	/*
 	 * for messages longer than their pair: `longest` bytes for each

@@ -548,6 +548,8 @@ run(struct recovery *r)
 		err = -EBUSY;
 	if (!err) /* the index may have grown before it was locked */
 		err = recording_refresh(r->rec);
+	if (!err)
+		err = recover_parity(r);
 	r->subs = r->rec->facts.subs;
 	if (!err)
 		err = recover_find(r);
@@ -628,7 +630,8 @@ recover_helps(const struct disks *disks, const char *name)
 
 	if (recover(disks, name, &dry, &r, &fault))
 		return false;
-	return r.rebuilt || r.empty || r.aside || r.torn || r.cut || r.closed;
+	return r.rebuilt || r.empty || r.aside || r.torn || r.cut || r.closed ||
+	       r.parity;
 }
 
 bool

@@ -29,6 +29,7 @@ struct recover_report {
 	uint64_t torn;	   /* bytes of torn index and checksum tails cut off */
 	uint64_t cut;	   /* bytes of torn chunk tails cut off */
 	uint64_t packets;  /* packets in the recording now */
+	unsigned parity;   /* parity blocks listed again, or removed */
 	bool closed;	   /* end records were written */
 };
 

@@ -15,6 +15,7 @@
  *   recover_chunk.c    makes the record of a chunk from its contents
  *   recover_data.c     the end of a file that all blocks of a disk share
  *   recover_foreign.c  recordings of other programs
+ *   recover_parity.c   parity blocks that no list names
  */
 
 /* A chunk that no index names. */
@@ -134,5 +135,8 @@ bool recover_is_written(const struct recovery *r, const struct orphan *o);
  */
 int recover_chunk(struct recovery *r, const struct orphan *o,
 		  struct index_record *record);
+
+/* Lists parity blocks again that no list names.  0 or -errno. */
+int recover_parity(struct recovery *r);
 
 #endif

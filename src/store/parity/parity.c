@@ -60,6 +60,38 @@ parity_unpack(struct parity_record *p, const uint8_t raw[INDEX_BYTES])
 	return 0;
 }
 
+/* How many members there are is in the tail, and how long the tail is follows from
+ * that: so each number is tried. */
+int
+parity_tail_read(int fd, struct parity_record *p, uint8_t **tail)
+{
+	size_t most = parity_tail_bytes(PARITY_MEMBERS), have, bytes;
+	struct stat st;
+	uint8_t *end;
+	ssize_t got;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	have = (size_t)st.st_size < most ? (size_t)st.st_size : most;
+	end = malloc(have + 1);
+	if (!end)
+		return -ENOMEM;
+	got = read_whole(fd, end, have, (uint64_t)st.st_size - have);
+	for (uint32_t m = 1; got == (ssize_t)have && m <= PARITY_MEMBERS; m++) {
+		bytes = parity_tail_bytes(m);
+		if (bytes > have)
+			break;
+		if (parity_unpack(p, end + have - bytes) || p->members != m ||
+		    p->bytes + bytes != (uint64_t)st.st_size)
+			continue;
+		memmove(end, end + have - bytes, bytes);
+		*tail = end;
+		return 0;
+	}
+	free(end);
+	return got < 0 ? (int)got : -EBADMSG;
+}
+
 /* ---- the table ----------------------------------------------------------- */
 
 /* Makes room for `more` further entries of a list.  0 or -ENOMEM. */

@@ -60,6 +60,13 @@ void parity_pack(uint8_t *raw, const struct parity_record *p,
 /* Unpacks the record of a parity block.  0 or -EBADMSG. */
 int parity_unpack(struct parity_record *p, const uint8_t raw[INDEX_BYTES]);
 
+/*
+ * Reads the tail of a parity block from the end of its file.  *tail is the
+ * caller's, parity_tail_bytes(p->members) bytes.  0; -EBADMSG: there is none;
+ * another -errno.
+ */
+int parity_tail_read(int fd, struct parity_record *p, uint8_t **tail);
+
 /* One parity block that is on a disk. */
 struct parity_block {
 	struct parity_record record;
