@@ -173,7 +173,7 @@ static void
 members_write(unsigned n)
 {
 	static uint8_t shifted[MOST + MEMBERS];
-	char name[8];
+	char name[16];
 
 	for (unsigned j = 0; j < n; j++) {
 		memset(shifted, 0xee, j);
