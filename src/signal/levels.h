@@ -20,7 +20,9 @@ struct levels {
 int levels_open(struct levels *l, const struct samples *s);
 void levels_close(struct levels *l);
 
-void levels_add(struct levels *l, const uint16_t *state, size_t n);
+/* Counts n states, fewer than 2^32. */
+void levels_add(struct levels *l, const uint16_t *state, size_t n,
+		const struct samples *s);
 
 /* Adds what another one of the same samples counted. */
 void levels_merge(struct levels *l, const struct levels *from,

@@ -354,18 +354,19 @@ channel_add(struct quality *q, struct quality_thread *t, unsigned number,
 {
 	struct quality_channel *c = &t->channel[number];
 	const struct samples *s = &t->samples;
-	size_t n = t->in_frame;
+	size_t n = t->in_frame, transformed = spectrum_samples(q, t);
+	size_t values = c->tones ? n : transformed;
 
 	for (unsigned part = 0; part < s->parts; part++) {
 		samples_pick(s, q->all, number, part, n, q->state);
-		levels_add(&c->levels[part], q->state, n);
-		for (size_t i = 0; i < n; i++)
+		levels_add(&c->levels[part], q->state, n, s);
+		for (size_t i = 0; i < values; i++)
 			q->value[part][i] = s->level[q->state[i]];
 	}
 	digest_add(q, c, p->second * (1 << 24) + p->frame + 1, n,
 		   s->layout.bits);
 	spectrum_add(&c->spectrum, t->plan, q->value[0], q->value[1],
-		     spectrum_samples(q, t));
+		     transformed);
 	if (c->tones)
 		phase_cal_add(c->tones, p->frame * (uint64_t)n, q->value[0],
 			      q->value[1], n);

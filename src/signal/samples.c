@@ -87,8 +87,10 @@ samples_decode(const struct samples *s, const uint8_t *data, size_t bytes,
 			state[i] = read_le16(data + 2 * i);
 		return;
 	}
+	/* all eight, because a copy of a constant size is a single move; those
+	 * behind in_byte are written again by the next byte */
 	for (size_t i = 0; i < bytes; i++, state += s->in_byte)
-		memcpy(state, s->byte[data[i]], s->in_byte * sizeof *state);
+		memcpy(state, s->byte[data[i]], sizeof s->byte[data[i]]);
 }
 
 void

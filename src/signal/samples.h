@@ -48,7 +48,8 @@ samples_in(const struct samples *s, size_t bytes)
 	return bytes * 8 / s->layout.bits / s->layout.channels / s->parts;
 }
 
-/* Writes the states that are in `data`: bytes * 8 / bits of them. */
+/* Writes the states that are in `data`: bytes * 8 / bits of them.  `state` has
+ * room for bytes * 8, and what lies behind the states may be overwritten. */
 void samples_decode(const struct samples *s, const uint8_t *data, size_t bytes,
 		    uint16_t *state);
 

@@ -43,7 +43,7 @@ enum {
 	PLACES = 64,	   /* of a ring, at least */
 	PLACES_MOST = 512, /* for streams of many substreams */
 	SHARE =
-	    400, /* frames, and looks at them, need a part in so many of the time */
+	    1000, /* frames, and looks at them, need a part in so many of the time */
 	SPECTRUM = 8192, /* samples of a frame */
 	ENOUGH = 4,	 /* frames of a thread that say something */
 	EVERY_FIRST = 1009,

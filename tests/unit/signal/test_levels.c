@@ -29,8 +29,34 @@ static void
 count(uint16_t state, unsigned n)
 {
 	while (n--)
-		levels_add(&l, &state, 1);
+		levels_add(&l, &state, 1, &s);
 }
+
+START_TEST(each_state_is_counted)
+{
+	static const unsigned bits[] = { 1, 2, 4, 8 };
+	uint16_t state[1000];
+
+	for (unsigned b = 0; b < 4; b++) {
+		uint64_t want[256] = { 0 };
+
+		start(bits[b]);
+		for (size_t n = 0; n < 1000; n = 2 * n + 1) {
+			for (size_t i = 0; i < n; i++) {
+				state[i] = (uint16_t)((i / 3 * 7 + n) %
+						      samples_states(&s));
+				want[state[i]]++;
+			}
+			levels_add(&l, state, n, &s);
+		}
+		for (unsigned i = 0; i < samples_states(&s); i++)
+			ck_assert_uint_eq(l.count[i], want[i]);
+		ck_assert_uint_eq(l.n, 0 + 1 + 3 + 7 + 15 + 31 + 63 + 127 +
+					   255 + 511);
+		finish();
+	}
+}
+END_TEST
 
 /* Counts states of 2 bits, in tenths of percent. */
 static unsigned
@@ -172,5 +198,5 @@ START_TEST(findings_have_names)
 }
 END_TEST
 
-SUITE("levels", two_bits, few_samples_say_nothing, one_bit, more_bits, figures,
-      findings_have_names)
+SUITE("levels", each_state_is_counted, two_bits, few_samples_say_nothing,
+      one_bit, more_bits, figures, findings_have_names)

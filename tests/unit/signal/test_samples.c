@@ -80,7 +80,7 @@ START_TEST(channels_take_turns)
 {
 	/* times 0 and 1 of four channels */
 	static const uint8_t data[] = { 0xe4, 0x1b };
-	uint16_t all[8], one[2];
+	uint16_t all[8 * sizeof data], one[2];
 
 	start(2, 4, false, SAMPLE_OFFSET_BINARY);
 	ck_assert_uint_eq(samples_in(&s, sizeof data), 2);
@@ -98,7 +98,7 @@ START_TEST(parts_of_complex_samples_stand_together)
 {
 	/* two channels of 4 bits: real and imaginary of each, then again */
 	static const uint8_t data[] = { 0x21, 0x43, 0x65, 0x87 };
-	uint16_t all[8], one[2];
+	uint16_t all[8 * sizeof data], one[2];
 
 	start(4, 2, true, SAMPLE_OFFSET_BINARY);
 	ck_assert_uint_eq(samples_in(&s, sizeof data), 2);
