@@ -103,9 +103,9 @@ class Bench:
         return Loop(self.build, self.port, mode, self.datagram, self.memory,
                     seconds, self.link)
 
-    def spated(self, more="", keys="", at=""):
-        """With more settings, and more keys of the stream; `at`: what stands
-        before the address, as "eth2@"."""
+    def spated(self, more="", keys="", at="", streams=""):
+        """With more settings, more keys of the stream, and more streams; `at`:
+        what stands before the address, as "eth2@"."""
         a = self.a
         writer = f'writer = "{a.writer}";' if a.writer else ""
         memory = f'memory = "{a.memory}M";' if a.memory else ""
@@ -115,7 +115,8 @@ class Bench:
             streams : {{ bench : {{
                 listen = [ "{at}{self.link.host}:{self.port}" ];
                 format = "vdif"; prefix = 8; payload = {self.datagram - 8};
-                block = "{a.block}"; {keys} }}; }};''')
+                block = "{a.block}"; {keys} }};
+                {streams} }};''')
 
     def fio_start(self, rate, seconds):
         each = rate / 8 / len(self.disks)
