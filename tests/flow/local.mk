@@ -82,6 +82,7 @@ FLOW_LONG = \
 	%D%/layouts_crash.sh \
 	%D%/layouts_full.sh \
 	%D%/plan.sh \
+	%D%/hold.sh \
 	%D%/parity.sh \
 	%D%/parity_disks.sh \
 	%D%/scrub.sh \

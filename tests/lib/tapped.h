@@ -26,6 +26,7 @@ struct tapped {
 	struct output *output;
 	struct format_shape shape;
 	uint64_t next_first; /* of the next packet */
+	bool hold;	     /* blocks until they are durable */
 };
 
 static inline void
@@ -43,7 +44,8 @@ output_new(struct tapped *t)
 				    .changed = nothing,
 				    .fill = FILL_ZERO,
 				    .format = &fake_format,
-				    .shape = &t->shape };
+				    .shape = &t->shape,
+				    .hold = t->hold ? t->pool : NULL };
 	json_t *head = json_object();
 	struct output *o;
 

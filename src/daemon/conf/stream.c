@@ -111,6 +111,14 @@ const struct option_key stream_options[] = {
 	  .max = 2,
 	  .help = "so many disks may die without a packet lost: parity is "
 		  "written across disks, from parity + 2 on" },
+	{ .name = "hold",
+	  .type = OPTION_CHOICE,
+	  .offset = AT(hold),
+	  .choices = "auto|on|off",
+	  .fallback = "auto",
+	  .help = "hold blocks in memory, as long as it has room, until they "
+		  "are durable, and write them to other disks if theirs dies "
+		  "before; auto: if there is parity" },
 	{ .name = "fill",
 	  .type = OPTION_CHOICE,
 	  .offset = AT(fill),
@@ -332,6 +340,13 @@ stream_pool_args(const struct stream *s)
 		.subs = s->plan.subs * s->keys,
 		.quantum = s->o.checksum ? BLOCK_QUANTUM : 0
 	};
+}
+
+bool
+stream_holds(const struct stream *s)
+{
+	return !strcmp(s->o.hold, "on") ||
+	       (!strcmp(s->o.hold, "auto") && s->o.parity);
 }
 
 struct block_pool_args

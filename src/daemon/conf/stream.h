@@ -37,7 +37,8 @@ struct stream_options {
 	uint32_t channels_per_file;
 	const char *layout, *fill;
 	bool vbs_cfg;
-	uint32_t parity; /* parity blocks of a group; 0: none */
+	uint32_t parity;  /* parity blocks of a group; 0: none */
+	const char *hold; /* auto, on or off: see stream_holds() */
 	bool checksum;
 	uint64_t max_gap;
 	int64_t max_age;
@@ -110,6 +111,9 @@ struct block_pool_args stream_pool_args(const struct stream *s);
 
 /* The same of its parity blocks; blocks 0: it has none. */
 struct block_pool_args stream_parity_args(const struct stream *s);
+
+/* Tells whether blocks are held in memory until they are durable. */
+bool stream_holds(const struct stream *s);
 
 /* Returns the bytes of memory that a recording borrows. */
 uint64_t stream_memory(const struct stream *s);

@@ -381,7 +381,10 @@ output_open(struct session *s, bool resume, struct fault *fault)
 				    .format = s->stream->format,
 				    .shape = s->shape,
 				    .parity = s->stream->o.parity,
-				    .parity_pool = s->input->parity };
+				    .parity_pool = s->input->parity,
+				    .hold = stream_holds(s->stream)
+						? s->input->pool
+						: NULL };
 	int err = resume ? session_resume(s, &args, fault) : -ENOENT;
 
 	if (err == -ENOENT)
@@ -1144,8 +1147,13 @@ session_step(struct session *s, int64_t now)
 		s->state = s->cancelled ? SESSION_ENDED : SESSION_WRITING;
 	if (s->state == SESSION_WRITING)
 		writing_look(s, now);
+	/* What the last sync could not make durable may be on its way again. */
+	if (s->state == SESSION_SYNCING && jobs_done(s) &&
+	    atomic_load_explicit(&s->output->in_flight, memory_order_acquire))
+		s->state = SESSION_WRITING;
 	if (s->state == SESSION_SYNCING && jobs_done(s) &&
 	    !disk_set_leaves(s->host->disks)) {
+		output_hold_end(s->output);
 		s->state = SESSION_CLOSING;
 		folders_end(s);
 	}

@@ -188,7 +188,7 @@ pool_new(struct block_pool **pool, struct arena *arena,
 	p->sum = calloc((size_t)most * p->quanta + 1, sizeof *p->sum);
 	p->side = malloc((size_t)most * args->side + 1);
 	if (!p->bits || !p->held || !p->sum || !p->side ||
-	    lent_blocks_make(&p->lent, args->blocks) < 0) {
+	    lent_blocks_make(&p->lent, most) < 0) {
 		pool_free(p);
 		return -ENOMEM;
 	}

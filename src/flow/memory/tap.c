@@ -6,6 +6,7 @@
  *   receiver   block_pool_take: a block that is wanted and few are left
  *                 |                                  +-> lent_blocks_revoke
  *   writer     output_seal --> lent_blocks_offer -> [ lent: at most a quarter ]
+ *                 |              (tap_rescue: again to a disk)
  *                 |                                  ^ tap_take, tap_put
  *              writes it, drops it                   sender's thread
  *
@@ -63,6 +64,7 @@ struct lent_slot {
 			    older */
 	unsigned reads; /* tap_take calls that were not put yet */
 	bool revoked;	/* wanted back: dropped with the last put */
+	bool kept;	/* for a tap that keeps, until tap_release() */
 };
 
 struct lent_blocks {
@@ -203,11 +205,12 @@ lent_empty(struct lent_blocks *s, struct lent_slot *slot)
 	block_drop(b);
 }
 
+/* Tells whether a tap that keeps, or one that does not, wants a block. */
 static bool
-has_use(const struct lent_blocks *s, const struct block *b)
+has_use(const struct lent_blocks *s, const struct block *b, bool keeps)
 {
 	for (const struct tap *t = s->taps; t; t = t->next) {
-		if (is_wanted(t, b))
+		if (t->of.keeps == keeps && is_wanted(t, b))
 			return true;
 	}
 	return false;
@@ -220,7 +223,8 @@ lent_sweep(struct lent_blocks *s)
 	for (unsigned i = 0; i < s->most; i++) {
 		struct lent_slot *slot = &s->slot[i];
 
-		if (slot->b && !slot->reads && !has_use(s, slot->b))
+		if (slot->b && !slot->reads && !slot->kept &&
+		    !has_use(s, slot->b, false))
 			lent_empty(s, slot);
 	}
 }
@@ -311,13 +315,15 @@ block_keep(struct lent_blocks *s, struct block *b)
 		t->skipped += !slot;
 		if (t->end <= b->number)
 			t->end = b->number + 1;
-		if (slot)
+		if (slot && !t->of.keeps)
 			tap_poke(t);
 	}
 	if (!slot)
 		return;
 	block_hold(b);
-	*slot = (struct lent_slot){ .b = b, .since = s->turn++ };
+	*slot = (struct lent_slot){ .b = b,
+				    .since = s->turn++,
+				    .kept = has_use(s, b, true) };
 	held_add(s, 1);
 }
 
@@ -338,7 +344,7 @@ void
 lent_blocks_offer(struct lent_blocks *s, struct block *b)
 {
 	pthread_mutex_lock(&s->lock);
-	if (has_use(s, b)) {
+	if (has_use(s, b, false) || has_use(s, b, true)) {
 		show(s, b);
 		block_keep(s, b);
 	}
@@ -369,6 +375,10 @@ link_out(struct tap *t)
 	for (at = &s->taps; *at != t; at = &(*at)->next)
 		;
 	*at = t->next;
+	for (unsigned i = 0; i < s->most && t->of.keeps; i++) {
+		if (s->slot[i].b && s->slot[i].b->session == t->of.session)
+			s->slot[i].kept = false;
+	}
 	lent_sweep(s);
 	pthread_mutex_unlock(&s->lock);
 }
@@ -381,8 +391,8 @@ tap_make(struct tap **tap, const struct tap_of *of, struct block_pool *pool)
 
 	if (!t)
 		return -ENOMEM;
-	t->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (t->fd < 0) {
+	t->fd = of->keeps ? -1 : eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (t->fd < 0 && !of->keeps) {
 		free(t);
 		return -errno;
 	}
@@ -401,7 +411,8 @@ tap_free(struct tap *t)
 		return;
 	link_out(t);
 	lent_blocks_drop(t->lent);
-	close(t->fd);
+	if (t->fd >= 0)
+		close(t->fd);
 	free(t);
 }
 
@@ -473,6 +484,39 @@ tap_pass(struct tap *t, uint64_t number)
 	t->from = number;
 	lent_sweep(t->lent);
 	pthread_mutex_unlock(&t->lent->lock);
+}
+
+struct block *
+tap_rescue(struct tap *t, uint64_t number)
+{
+	struct lent_blocks *s = t->lent;
+	struct lent_slot *slot;
+	struct block *b = NULL;
+
+	pthread_mutex_lock(&s->lock);
+	slot = lent_find(s, t->of.session, number);
+	if (slot && slot->kept && slot->b->number == number) {
+		b = slot->b;
+		block_hold(b);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return b;
+}
+
+void
+tap_release(struct tap *t, uint64_t number)
+{
+	struct lent_blocks *s = t->lent;
+	struct lent_slot *slot;
+
+	pthread_mutex_lock(&s->lock);
+	slot = lent_find(s, t->of.session, number);
+	if (slot && slot->b->number == number) {
+		slot->kept = false;
+		if (!slot->reads && !has_use(s, slot->b, false))
+			lent_empty(s, slot);
+	}
+	pthread_mutex_unlock(&s->lock);
 }
 
 void

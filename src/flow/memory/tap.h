@@ -38,6 +38,10 @@ struct tap_of {
 	const void *session; /* as block::session */
 	const struct format_ops *format;
 	const struct format_shape *shape;
+	/* False: the tap is a reader's, as above.  True: it keeps each block
+	 * until tap_release() says that its number is durable, so that a disk
+	 * may die before that; it has no fd, and nobody takes from it. */
+	bool keeps;
 };
 
 /* Makes a tap; output_tap_open() makes those of an output.  Returns 0 or
@@ -62,6 +66,12 @@ bool tap_put(struct tap *t, struct block *b);
 /* Says that blocks below this number are not wanted, and blocks from it on
  * are. */
 void tap_pass(struct tap *t, uint64_t number);
+
+/* Of a tap that keeps.  tap_rescue returns the block of this number, held once
+ * more for the caller; NULL: it is not in memory.  tap_release: that block need
+ * not be kept any longer.  Any thread. */
+struct block *tap_rescue(struct tap *t, uint64_t number);
+void tap_release(struct tap *t, uint64_t number);
 
 /* Shows blocks that the tap has or gets to live readers, through this page;
  * `recording` is the ID by which they know the recording. */

@@ -174,12 +174,17 @@ taps_poke(struct output *o)
 		tap_poke(t);
 }
 
+/* `durable`: they need not be kept in memory any longer. */
 static void
-numbers_settle(struct output *o, const struct index_record *r, size_t n)
+numbers_settle(struct output *o, const struct index_record *r, size_t n,
+	       bool durable)
 {
 	pthread_mutex_lock(&o->tapping);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		durable_set_add(&o->settled, r[i].number);
+		if (durable && o->unsynced)
+			tap_release(o->unsynced, r[i].number);
+	}
 	taps_poke(o);
 	pthread_mutex_unlock(&o->tapping);
 }
@@ -193,6 +198,8 @@ settle_lost(struct output *o, uint64_t number, bool gap)
 	durable_set_lose(&o->settled, number);
 	if (gap)
 		durable_set_lose(&o->settled, number - 1);
+	if (o->unsynced)
+		tap_release(o->unsynced, number);
 	taps_poke(o);
 	pthread_mutex_unlock(&o->tapping);
 }
@@ -325,6 +332,46 @@ output_tap_close(struct output *o, struct tap *t)
 	pthread_mutex_unlock(&o->tapping);
 	tap_free(t);
 	output_drop(o);
+}
+
+/* ---- blocks that are kept until they are durable ------------------------ */
+
+static int
+hold_begin(struct output *o, struct block_pool *pool)
+{
+	const struct tap_of of = { .session = o,
+				   .format = o->format,
+				   .shape = o->shape,
+				   .keeps = true };
+
+	return tap_make(&o->unsynced, &of, pool);
+}
+
+void
+output_hold_end(struct output *o)
+{
+	struct tap *t;
+
+	pthread_mutex_lock(&o->tapping);
+	t = o->unsynced;
+	o->unsynced = NULL;
+	pthread_mutex_unlock(&o->tapping);
+	tap_free(t);
+}
+
+struct block *
+output_rescue(struct output *o, const struct index_record *r)
+{
+	struct block *b = NULL;
+
+	pthread_mutex_lock(&o->tapping);
+	if (o->unsynced)
+		b = tap_rescue(o->unsynced, r->number);
+	pthread_mutex_unlock(&o->tapping);
+	if (b)
+		atomic_fetch_add_explicit(&o->in_flight, 1,
+					  memory_order_relaxed);
+	return b;
 }
 
 /* ---- lines about heaps ------------------------------------------------- */
@@ -567,6 +614,7 @@ output_found(struct output *o, const char *path,
 static void
 output_free(struct output *o)
 {
+	tap_free(o->unsynced);
 	parity_groups_free(o->groups);
 	for (unsigned i = 0; o->sub && i < o->subs; i++) {
 		fill_finish(&o->sub[i].fill);
@@ -698,6 +746,8 @@ output_make(struct output **output, const struct output_args *a)
 		err = totals_resume(o, a);
 	if (!err && a->parity_pool)
 		err = groups_make(o, a);
+	if (!err && a->hold)
+		err = hold_begin(o, a->hold);
 	durable_set_init(&o->settled, o->first_number);
 	if (err) {
 		output_free(o);
@@ -1037,25 +1087,46 @@ record_bytes(const struct output *o, const struct index_record *r)
 				    : r->bytes;
 }
 
-/*
- * Adds a record to all totals that output_written and disk_recording_add changed, or with
- * sign -1 takes it off again; lost packets change the other way, with `risk`
- * packets at risk too.  All under the lock, so that output_counts never sees
- * half of it.
- */
+/* Adds a record to the totals that output_written and disk_recording_add
+ * changed, or with sign -1 takes it off again.  Caller holds output::lock. */
+static void
+written_change(struct output *o, const struct index_record *r, int64_t sign)
+{
+	uint64_t bytes = (uint64_t)sign * record_bytes(o, r);
+
+	add(&o->packets, (uint64_t)sign * r->present);
+	add(&o->bytes, bytes);
+	add(&o->sub[r->sub].bytes, bytes);
+	add(&o->records, (uint64_t)sign);
+	add(&o->chunks, (uint64_t)sign * (r->kind == INDEX_BLOCK));
+}
+
+void
+output_forget(struct output *o, const struct index_record *r)
+{
+	pthread_mutex_lock(&o->lock);
+	written_change(o, r, -1);
+	pthread_mutex_unlock(&o->lock);
+}
+
+void
+output_moved(struct output *o, unsigned disk, uint64_t bytes)
+{
+	atomic_fetch_sub(&o->disk[disk].chunks, 1);
+	atomic_fetch_sub(&o->disk[disk].bytes, bytes);
+}
+
+/* Adds a record to all totals, or with sign -1 takes it off again; lost packets
+ * change the other way, with `risk` packets at risk too.  All under the lock, so
+ * that output_counts never sees half of it. */
 static void
 record_count(struct output *o, const struct index_record *r, int64_t sign,
 	     bool risk)
 {
-	uint64_t bytes = record_bytes(o, r);
 	uint64_t packets = (uint64_t)sign * r->present;
 
 	pthread_mutex_lock(&o->lock);
-	add(&o->packets, packets);
-	add(&o->bytes, (uint64_t)sign * bytes);
-	add(&o->sub[r->sub].bytes, (uint64_t)sign * bytes);
-	add(&o->records, (uint64_t)sign);
-	add(&o->chunks, (uint64_t)sign * (r->kind == INDEX_BLOCK));
+	written_change(o, r, sign);
 	add(&o->lost_packets, -packets);
 	add(&o->sub[r->sub].lost_packets, -packets);
 	run_change(o, r->sub, r->run, -packets, 0);
@@ -1074,7 +1145,7 @@ void
 output_risk(struct output *o, const struct index_record *r)
 {
 	record_count(o, r, -1, true);
-	numbers_settle(o, r, 1);
+	numbers_settle(o, r, 1, false);
 }
 
 void
@@ -1082,7 +1153,7 @@ output_settle(struct output *o, const struct index_record *r, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		add(&o->durable_bytes, record_bytes(o, &r[i]));
-	numbers_settle(o, r, n);
+	numbers_settle(o, r, n, true);
 }
 
 void

@@ -115,6 +115,10 @@ struct output_args {
 	unsigned parity;
 	struct block_pool *parity_pool;
 
+	/* Blocks, which all come from this pool, are kept there until they are
+	 * durable, while it has room; NULL: they are not. */
+	struct block_pool *hold;
+
 	/* The recording to be continued after an interruption; NULL: a new
 	 * recording.  With `resume`, `head` is the old recording's first
 	 * line. */
@@ -235,6 +239,7 @@ struct output {
 	/* Protects the fields below.  Never held together with `lock`. */
 	pthread_mutex_t tapping;
 	struct tap *taps;
+	struct tap *unsynced; /* keeps blocks until they are durable; NULL */
 	struct durable_set
 	    settled; /* numbers that are durable, or lost for good */
 	bool over;
@@ -322,6 +327,22 @@ struct output_counts {
 };
 
 void output_counts(struct output *o, struct output_counts *c);
+
+/*
+ * Takes back a written block that is not durable yet, because its disk died or
+ * does not answer.  output_rescue returns the block if it is still in memory, in
+ * flight again, for the caller to queue; NULL: it is not.  Then output_forget
+ * takes its record, and that of the gap before it, off all totals.  Any thread.
+ */
+struct block *output_rescue(struct output *o, const struct index_record *r);
+void output_forget(struct output *o, const struct index_record *r);
+
+/* Drops the blocks that are kept until they are durable; those to come are not
+ * kept.  Any thread. */
+void output_hold_end(struct output *o);
+
+/* Takes a chunk of so many bytes off a disk's counts: another disk has it. */
+void output_moved(struct output *o, unsigned disk, uint64_t bytes);
 
 /* Marks the numbers of these records as durable, counts their bytes, and wakes
  * the taps.  Any writer. */

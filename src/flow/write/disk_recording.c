@@ -114,6 +114,7 @@ disk_recording_make(struct disk_recording **made, const struct disk *disk,
 		free(rec);
 		return err;
 	}
+	rec->serial = folder_serial(rec->folder);
 	pthread_mutex_init(&rec->lock, NULL);
 	output_hold(o);
 	atomic_fetch_add_explicit(&o->folders, 1, memory_order_relaxed);
@@ -339,13 +340,122 @@ static void
 round_say(const struct disk_recording *rec, int err)
 {
 	uint64_t packets = 0;
+	unsigned chunks = 0;
 
-	for (unsigned i = 0; i < rec->records; i++)
+	for (unsigned i = 0; i < rec->records; i++) {
 		packets += rec->record[i].present;
+		chunks += rec->record[i].kind == INDEX_BLOCK;
+	}
 	log_line(LEVEL_ERROR, rec->output->name,
 		 "%llu packets in %u chunks could not be made durable: %s",
-		 (unsigned long long)packets, rec->fds, strerror(-err));
+		 (unsigned long long)packets, chunks, strerror(-err));
 }
+
+/* ---- blocks that go to another disk --------------------------------------- */
+
+/*
+ * What was written since the last sync may still be in memory (output_args::hold).
+ * If the disk dies, or does not answer while others take blocks, these blocks are
+ * queued again.  Their chunks are not named in the index here, and are removed.
+ * Once the index is being written, nothing can go away: nobody could tell
+ * whether it names the chunk.  In a file that all blocks share a chunk cannot be
+ * removed; what its index does not name is cut off when the file is opened
+ * again, so there blocks go away only after a sync that failed.
+ */
+
+static void
+away_set(struct disk_recording *rec, unsigned i)
+{
+	if (i < rec->risked)
+		output_unrisk(rec->output, &rec->record[i]);
+	output_forget(rec->output, &rec->record[i]);
+	rec->away[i] = true;
+}
+
+/* Takes blocks back; caller holds the lock.  Returns how many are in `b`. */
+static unsigned
+blocks_rescue(struct disk_recording *rec, struct block **b)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < rec->records && !rec->indexing; i++) {
+		const struct index_record *r = &rec->record[i];
+
+		if (rec->away[i] || r->kind != INDEX_BLOCK)
+			continue;
+		b[n] = output_rescue(rec->output, r);
+		if (!b[n])
+			continue;
+		away_set(rec, i);
+		if (b[n]->gap)
+			away_set(rec, i - 1);
+		n++;
+	}
+	return n;
+}
+
+static unsigned
+rescue(struct disk_recording *rec)
+{
+	struct block *b[DISK_RECORDING_MOST];
+	unsigned n;
+
+	pthread_mutex_lock(&rec->lock);
+	n = blocks_rescue(rec, b);
+	pthread_mutex_unlock(&rec->lock);
+	for (unsigned i = 0; i < n; i++)
+		queue_return(rec->output->queue, b[i]);
+	if (n)
+		log_line(LEVEL_WARN, rec->output->name,
+			 "%u blocks that were not durable yet are written to "
+			 "other disks",
+			 n);
+	return n;
+}
+
+unsigned
+disk_recording_rescue(struct disk_recording *rec)
+{
+	return rec->serial ? 0 : rescue(rec);
+}
+
+/* Takes records that went away out of the list; from here on none does, if the
+ * index is written. */
+static void
+records_keep(struct disk_recording *rec, bool indexing)
+{
+	unsigned kept = 0, risked = 0;
+
+	pthread_mutex_lock(&rec->lock);
+	for (unsigned i = 0; i < rec->records; i++) {
+		if (!rec->away[i]) {
+			risked += i < rec->risked;
+			rec->record[kept++] = rec->record[i];
+		} else if (rec->record[i].kind == INDEX_BLOCK) {
+			rec->moved[rec->moved_n++] = rec->record[i];
+		}
+		rec->away[i] = false;
+	}
+	rec->records = kept;
+	rec->risked = risked;
+	rec->indexing = indexing;
+	pthread_mutex_unlock(&rec->lock);
+}
+
+bool
+disk_recording_moved(struct disk_recording *rec, struct index_record *r,
+		     int *err)
+{
+	if (!rec->moved_n)
+		return false;
+	*r = rec->moved[--rec->moved_n];
+	*err = rec->serial   ? 0
+	       : rec->folder ? folder_chunk_remove(rec->folder, r->number)
+			     : -ENODEV;
+	return true;
+}
+
+/* ---- syncs ---------------------------------------------------------------- */
 
 /* Accounts for one record after a sync that returned `err`.  -ENOENT: the
  * folder was removed, so its data is gone; after any other error nobody knows
@@ -375,6 +485,7 @@ round_settle(struct disk_recording *rec, int err)
 	if (!err && rec->records)
 		output_settle(rec->output, rec->record, rec->records);
 	rec->records = rec->risked = 0;
+	rec->indexing = false;
 	pthread_mutex_unlock(&rec->lock);
 	rec->fds = 0;
 }
@@ -383,8 +494,10 @@ void
 disk_recording_risk(struct disk_recording *rec)
 {
 	pthread_mutex_lock(&rec->lock);
-	for (; rec->risked < rec->records; rec->risked++)
-		output_risk(rec->output, &rec->record[rec->risked]);
+	for (; rec->risked < rec->records; rec->risked++) {
+		if (!rec->away[rec->risked])
+			output_risk(rec->output, &rec->record[rec->risked]);
+	}
 	pthread_mutex_unlock(&rec->lock);
 }
 
@@ -399,6 +512,9 @@ disk_recording_sync(struct disk_recording *rec)
 		close(rec->fd[i]);
 		heartbeat_now(rec->beat);
 	}
+	if (err)
+		rescue(rec);
+	records_keep(rec, !err);
 	if (!err && rec->records)
 		err = folder_sync(rec->folder, rec->record, rec->records);
 	if (!err && rec->tails_bytes)
@@ -406,7 +522,7 @@ disk_recording_sync(struct disk_recording *rec)
 					 rec->tails_bytes);
 	rec->tails_bytes = 0;
 	heartbeat_now(rec->beat);
-	if (err)
+	if (err && rec->records)
 		round_say(rec, err);
 	round_settle(rec, err);
 	return err;

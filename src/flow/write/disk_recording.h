@@ -38,6 +38,7 @@ struct disk_recording {
 	struct folder *folder; /* NULL: disk_recording_suspend closed it */
 	struct disk_recording *next; /* linked in writer::recordings */
 	struct heartbeat *beat;	     /* the disk's heartbeat, or NULL */
+	bool serial;		     /* all blocks share a file; constant */
 
 	int fd
 	    [DISK_RECORDING_MOST]; /* open files of chunks that are not yet durable */
@@ -45,16 +46,24 @@ struct disk_recording {
 	/* Steady ns: when the first chunk since the last sync was added. */
 	int64_t since;
 
-	/* Protects the three fields below.  The disk's thread alone changes
+	/* Protects the fields below.  The disk's thread alone changes
 	 * records, and so reads them without it; `risked` is also changed by
-	 * disk_recording_risk. */
+	 * disk_recording_risk, and `away` by disk_recording_rescue. */
 	pthread_mutex_t lock;
 	/* Records of chunks that are not yet durable; the record of a gap may
 	 * stand before a chunk's. */
 	struct index_record record[2 * DISK_RECORDING_MOST];
 	unsigned records;
+	/* Those whose block is on its way to another disk. */
+	bool away[2 * DISK_RECORDING_MOST];
 	/* How many of them, from the first on, were counted as at risk. */
 	unsigned risked;
+	bool indexing; /* the index is being written: none can go away now */
+
+	/* Chunks of blocks that went away and that are still to be removed; by
+	 * the disk's thread alone. */
+	struct index_record moved[DISK_RECORDING_MOST];
+	unsigned moved_n;
 
 	/* Tails of parity blocks that are not yet durable, by the disk's thread
 	 * alone. */
@@ -108,10 +117,23 @@ void disk_recording_add(struct disk_recording *rec, const struct block *b,
  * one. */
 int64_t disk_recording_due(const struct disk_recording *rec);
 
-/* Makes all added chunks durable, then names them in the index.  0 or -errno;
- * chunks that could not be made durable are counted as at risk, or as lost if
- * the folder was removed. */
+/*
+ * Makes all added chunks durable, then names them in the index.  0 or -errno.
+ * Of chunks that could not be made durable, those whose blocks are still in
+ * memory are given to other disks; the others are counted as at risk, or as lost
+ * if the folder was removed.  Chunks that went away are in disk_recording::moved
+ * then: remove them with disk_recording_moved().
+ */
 int disk_recording_sync(struct disk_recording *rec);
+
+/* Gives blocks that are not durable yet, and still in memory, to other disks,
+ * because this one does not answer; returns how many.  Any thread. */
+unsigned disk_recording_rescue(struct disk_recording *rec);
+
+/* Removes the next chunk that went away, and returns true; *err: 0, or -errno
+ * and it may still be there.  False: there is none. */
+bool disk_recording_moved(struct disk_recording *rec, struct index_record *r,
+			  int *err);
 
 /* Counts all chunks that wait for a sync as at risk, because the disk does
  * not answer.  The sync takes that back should it succeed after all.  Any

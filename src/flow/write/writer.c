@@ -10,8 +10,9 @@
  *             index; when the oldest chunk is `durable` ns old, or at the end
  *   blocks    moves those under way one step on, or waits for one
  *
- * A block's memory is free as soon as the block is written; it does not wait
- * for a sync.  Chunks that a sync then fails to make durable count as at risk.
+ * A block's memory is free as soon as the block is written, unless it is held
+ * until its sync (output_args::hold).  Chunks that a sync then fails to make
+ * durable are written by other disks, or count as at risk.
  */
 #include "flow/write/writer_priv.h"
 
@@ -26,10 +27,19 @@
 
 /* ---- rounds ---------------------------------------------------------- */
 
+static int
+recording_sync(struct writer *w, struct disk_recording *rec)
+{
+	int err = disk_recording_sync(rec);
+
+	writer_moved(w, rec);
+	return err;
+}
+
 static void
 round_do(struct writer *w, struct disk_recording *rec)
 {
-	int err = disk_recording_sync(rec);
+	int err = recording_sync(w, rec);
 
 	if (err)
 		writer_disk_leave(w, err, "make it durable");
@@ -239,7 +249,7 @@ static void
 output_round(struct writer *w, struct output *o)
 {
 	struct disk_recording *rec = part_find(w, o);
-	int err = rec ? disk_recording_sync(rec) : 0;
+	int err = rec ? recording_sync(w, rec) : 0;
 
 	if (err)
 		writer_disk_leave(w, err, "make it durable");
@@ -277,7 +287,7 @@ folder_end(struct writer *w, struct folder_job *e)
 	/* Synced while it is linked: should the disk hang now, the event loop
 	 * can count its chunks as at risk. */
 	if (!err)
-		err = disk_recording_sync(rec);
+		err = recording_sync(w, rec);
 	part_unlink(w, rec);
 	if (rec->folder)
 		closed = disk_recording_close(

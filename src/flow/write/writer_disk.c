@@ -36,24 +36,64 @@ struct stray_chunk {
 	struct stray_chunk *next;   /* linked in writer::strays */
 };
 
+static void
+stray_keep(struct writer *w, const char *path)
+{
+	struct stray_chunk *d = calloc(1, sizeof *d);
+
+	if (!d)
+		return;
+	snprintf(d->path, sizeof d->path, "%s", path);
+	d->next = w->strays;
+	w->strays = d;
+}
+
+static void
+stray_path(char path[2 * LAYOUT_FILE], const char *name, uint64_t number)
+{
+	char dir[LAYOUT_FILE], file[LAYOUT_FILE];
+
+	snprintf(path, 2 * (size_t)LAYOUT_FILE, "%s/%s",
+		 layout_dir(dir, name, LAYOUT_VBS),
+		 layout_chunk(file, name, number));
+}
+
 void
 stray_add(struct writer *w, const struct chunk *c)
 {
-	char dir[LAYOUT_FILE], file[LAYOUT_FILE];
-	const char *name = c->rec->output->name;
-	struct stray_chunk *d = calloc(1, sizeof *d);
+	char path[2 * LAYOUT_FILE];
 
-	layout_dir(dir, name, LAYOUT_VBS);
-	layout_chunk(file, name, c->target.number);
+	stray_path(path, c->rec->output->name, c->target.number);
 	log_line(LEVEL_WARN, w->disk.path,
-		 "%s/%s cannot be removed now; it will be before the disk "
-		 "takes blocks again",
-		 dir, file);
-	if (!d)
-		return;
-	snprintf(d->path, sizeof d->path, "%s/%s", dir, file);
-	d->next = w->strays;
-	w->strays = d;
+		 "%s cannot be removed now; it will be before the disk takes "
+		 "blocks again",
+		 path);
+	stray_keep(w, path);
+}
+
+void
+writer_moved(struct writer *w, struct disk_recording *rec)
+{
+	struct index_record r;
+	unsigned strays = 0;
+	int err;
+
+	while (disk_recording_moved(rec, &r, &err)) {
+		char path[2 * LAYOUT_FILE];
+
+		output_moved(rec->output, w->a.number, r.bytes);
+		if (!err)
+			continue;
+		stray_path(path, rec->output->name, r.number);
+		stray_keep(w, path);
+		strays++;
+	}
+	if (strays)
+		log_line(LEVEL_WARN, w->disk.path,
+			 "%u chunks of %s, which other disks have now, cannot "
+			 "be removed; they will be before the disk takes "
+			 "blocks again",
+			 strays, rec->output->name);
 }
 
 /* Removes all remembered chunks.  0 or -errno. */
@@ -476,6 +516,12 @@ writer_relieve(struct writer *w)
 			 "%u blocks that were on their way to it are given to "
 			 "other disks",
 			 n);
+	/* Only now: the disk has left the queue. */
+	pthread_mutex_lock(&w->lock);
+	for (struct disk_recording *l = w->recordings;
+	     l && w->facts.state == WRITER_HUNG; l = l->next)
+		disk_recording_rescue(l);
+	pthread_mutex_unlock(&w->lock);
 }
 
 void

@@ -145,4 +145,9 @@ void writer_queue_leave(struct writer *w);
 void stray_add(struct writer *w, const struct chunk *c);
 void strays_forget(struct writer *w);
 
+/* Removes the chunks of blocks that went to other disks before they were durable
+ * here; what cannot be removed becomes a stray chunk.  The disk's thread, behind
+ * each disk_recording_sync. */
+void writer_moved(struct writer *w, struct disk_recording *rec);
+
 #endif

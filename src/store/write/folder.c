@@ -706,6 +706,17 @@ folder_target_undo(struct folder *folder, const struct folder_target *target)
 	return unlinkat(folder->dir, file, 0) < 0 ? -errno : 0;
 }
 
+int
+folder_chunk_remove(struct folder *folder, uint64_t number)
+{
+	char file[LAYOUT_FILE];
+
+	layout_chunk(file, folder->plan.name, number);
+	if (unlinkat(folder->dir, file, 0) < 0 && errno != ENOENT)
+		return -errno;
+	return 0;
+}
+
 bool
 folder_serial(const struct folder *folder)
 {

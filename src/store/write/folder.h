@@ -77,6 +77,10 @@ void folder_target_wrote(struct folder *folder,
 int folder_target_undo(struct folder *folder,
 		       const struct folder_target *target);
 
+/* Removes the file of a block whose layout gives each a file of its own.  0 or
+ * -errno; 0 where there is none. */
+int folder_chunk_remove(struct folder *folder, uint64_t number);
+
 /* True if only one block at a time may be written, because all share a file. */
 bool folder_serial(const struct folder *folder);
 

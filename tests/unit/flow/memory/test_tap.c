@@ -184,6 +184,97 @@ START_TEST(the_recorder_gets_all_but_what_is_read)
 }
 END_TEST
 
+/* Held until they are durable, without a reader. */
+START_TEST(blocks_are_held_until_they_are_durable)
+{
+	struct index_record r[3] = { { .number = 0 },
+				     { .number = 1 },
+				     { .number = 2 } };
+	struct output *o;
+	struct block *b;
+
+	bench.hold = true;
+	all_open(&bench);
+	o = bench.output;
+	pass(o, 3);
+	ck_assert_uint_eq(block_pool_free_blocks(bench.pool), BLOCKS - 3);
+	output_settle(o, &r[1], 1);
+	ck_assert_uint_eq(block_pool_free_blocks(bench.pool), BLOCKS - 2);
+	ck_assert_ptr_null(output_rescue(o, &r[1]));
+	/* a disk that does not answer: they may still be needed */
+	output_risk(o, &r[0]);
+	b = output_rescue(o, &r[0]);
+	ck_assert_ptr_nonnull(b);
+	ck_assert(data_is(b->data, 0, SLOTS));
+	ck_assert_uint_eq(o->in_flight, 1);
+	output_unrisk(o, &r[0]);
+	output_forget(o, &r[0]);
+	output_written(o, b, 0);
+	output_settle(o, &r[0], 1);
+	ck_assert_uint_eq(block_pool_free_blocks(bench.pool), BLOCKS - 1);
+	ck_assert_uint_eq(o->in_flight, 0);
+	/* one that was lost for good is not held either */
+	ck_assert(put(&bench, o, 0));
+	output_lost(o, seal(&bench));
+	ck_assert_uint_eq(block_pool_free_blocks(bench.pool), BLOCKS - 1);
+	output_hold_end(o);
+	ck_assert_ptr_null(output_rescue(o, &r[2]));
+	pass(o, 1);
+	ck_assert_uint_eq(block_pool_free_blocks(bench.pool), BLOCKS);
+	all_close(&bench);
+	bench.hold = false;
+}
+END_TEST
+
+/* A reader and the recording hold a block once, and each for its own time. */
+START_TEST(a_held_block_is_read_too)
+{
+	struct index_record r = { .number = 0 };
+	struct block *b;
+	struct tap *t;
+
+	bench.hold = true;
+	all_open(&bench);
+	t = tap_new(bench.output);
+	pass(bench.output, 1);
+	b = tap_take(t, 0);
+	output_settle(bench.output, &r, 1);
+	ck_assert_ptr_null(output_rescue(bench.output, &r));
+	tap_put(t, b);
+	ck_assert_ptr_eq(tap_take(t, 0), b);
+	tap_put(t, b);
+	tap_pass(t, 1);
+	ck_assert_uint_eq(block_pool_free_blocks(bench.pool), BLOCKS);
+	pass(bench.output, 1);
+	tap_pass(t, 2);
+	ck_assert_uint_eq(block_pool_free_blocks(bench.pool), BLOCKS - 1);
+	output_tap_close(bench.output, t);
+	output_hold_end(bench.output);
+	all_close(&bench);
+	bench.hold = false;
+}
+END_TEST
+
+/* The recorder gets all of them when it needs them. */
+START_TEST(held_blocks_are_given_back)
+{
+	struct block *taken[BLOCKS];
+	unsigned n = 0;
+
+	bench.hold = true;
+	all_open(&bench);
+	pass(bench.output, 2 * QUARTER);
+	ck_assert_uint_eq(block_pool_free_blocks(bench.pool), BLOCKS - QUARTER);
+	while (n < BLOCKS && (taken[n] = block_pool_take(bench.pool, 0)))
+		n++;
+	ck_assert_uint_eq(n, BLOCKS);
+	while (n--)
+		block_pool_put(taken[n]);
+	all_close(&bench);
+	bench.hold = false;
+}
+END_TEST
+
 /* What would make it short is not even kept. */
 START_TEST(nothing_is_kept_while_it_is_short)
 {
@@ -418,6 +509,8 @@ END_TEST
 
 SUITE_THREADS("tap", NULL, a_block_is_read_and_written_at_once,
 	      a_gap_comes_with_its_block, taps_have_a_quarter,
+	      blocks_are_held_until_they_are_durable, a_held_block_is_read_too,
+	      held_blocks_are_given_back,
 	      the_recorder_gets_all_but_what_is_read,
 	      nothing_is_kept_while_it_is_short,
 	      a_block_is_given_to_another_disk, a_tap_outlives_the_rest,

@@ -11,6 +11,7 @@ enum { SLOT = 64, SLOTS = 64, BLOCKS = 4 };
 
 static struct disk_bench bench;
 static struct disk_recording *rec;
+static struct taker *taker;
 
 static void
 rec_open(void)
@@ -293,6 +294,138 @@ START_TEST(a_failed_round_is_counted)
 }
 END_TEST
 
+/* Puts a block with 64 packets missing in front of it, if `gap`, and writes it
+ * here. */
+static void
+write_here(uint64_t number, uint64_t gap, int fd)
+{
+	struct block *b = disk_bench_block(&bench, number, 10);
+
+	b->gap = gap;
+	output_put(bench.output, b);
+	ck_assert_int_eq(queue_take(taker, &b, 0), 0);
+	output_seal(bench.output, b);
+	disk_recording_note(rec, b);
+	disk_recording_add(rec, b, fd);
+	output_written(bench.output, b, 0);
+}
+
+static void
+hold_open(void)
+{
+	struct output_args args = { .name = bench_name,
+				    .disks = BENCH_DISKS,
+				    .changed = disk_bench_changed,
+				    .arg = &bench,
+				    .format = &fake_format,
+				    .shape = &bench.shape };
+
+	disk_bench_open(&bench, SLOTS, SLOT, 16);
+	output_drop(bench.output);
+	args.queue = bench.queue;
+	args.hold = bench.pool;
+	args.head = bench.head;
+	ck_assert_int_eq(output_make(&bench.output, &args), 0);
+	ck_assert_int_eq(taker_join(&taker, bench.queue, 0), 0);
+	ck_assert_int_eq(
+	    disk_recording_open(&rec, &bench.disk[0], bench.output, NULL), 0);
+}
+
+/* Takes a block that another disk is to write. */
+static void
+write_elsewhere(uint64_t number)
+{
+	struct block *b;
+
+	ck_assert_int_eq(queue_take(taker, &b, 0), 0);
+	ck_assert_uint_eq(b->number, number);
+	output_written(bench.output, b, 1);
+}
+
+static void
+hold_close(void)
+{
+	taker_leave(taker);
+	output_hold_end(bench.output);
+	rec_close();
+}
+
+/* What a sync could not make durable, and is in memory, goes to other disks; its
+ * chunks go, and the books are as if it had never been here. */
+START_TEST(a_failed_round_is_rescued)
+{
+	struct index_record r;
+	int pipes[2], err;
+	unsigned moved = 0;
+
+	hold_open();
+	ck_assert_int_eq(pipe(pipes), 0);
+	write_here(0, 0, chunk_fd(0));
+	write_here(2, SLOTS, pipes[1]); /* fdatasync of a pipe fails */
+	write_here(3, 0, chunk_fd(3));
+	ck_assert_uint_eq(bench.output->records, 4);
+	ck_assert_int_eq(disk_recording_sync(rec), -EINVAL);
+	ck_assert_uint_eq(bench.output->in_flight, 3);
+	ck_assert_uint_eq(bench.output->packets, 0);
+	ck_assert_uint_eq(bench.output->bytes, 0);
+	ck_assert_uint_eq(bench.output->lost_packets, 0);
+	ck_assert_uint_eq(bench.output->risk_packets, 0);
+	ck_assert_uint_eq(bench.output->chunks, 0);
+	ck_assert_uint_eq(bench.output->records, 0);
+	ck_assert_int_eq(disk_bench_size(&bench, 0, "index"), 0);
+	for (; disk_recording_moved(rec, &r, &err); moved++)
+		ck_assert_int_eq(err, 0);
+	ck_assert_uint_eq(moved, 3);
+	ck_assert_int_eq(disk_bench_size(&bench, 0, "00000000"), -1);
+	ck_assert_int_eq(disk_bench_size(&bench, 0, "00000003"), -1);
+	write_elsewhere(3);
+	write_elsewhere(2);
+	write_elsewhere(0);
+	ck_assert_uint_eq(bench.output->packets, 30);
+	ck_assert_uint_eq(bench.output->chunks, 3);
+	ck_assert_uint_eq(bench.output->in_flight, 0);
+	close(pipes[0]);
+	hold_close();
+}
+END_TEST
+
+/* A disk that answers again makes durable only what did not go meanwhile. */
+START_TEST(a_hung_disk_is_rescued)
+{
+	struct index_record *record, r;
+	int err;
+
+	hold_open();
+	write_here(0, 0, chunk_fd(0));
+	write_here(1, 0, chunk_fd(1));
+	ck_assert_int_eq(disk_recording_sync(rec), 0);
+	write_here(2, 0, chunk_fd(2));
+	write_here(4, SLOTS, chunk_fd(4));
+	disk_recording_risk(rec);
+	ck_assert_uint_eq(bench.output->risk_packets, 20);
+	ck_assert_uint_eq(disk_recording_rescue(rec), 2);
+	ck_assert_uint_eq(disk_recording_rescue(rec), 0);
+	disk_recording_risk(rec); /* it hangs again: they are not its own */
+	ck_assert_uint_eq(bench.output->risk_packets, 0);
+	ck_assert_uint_eq(bench.output->lost_packets, 0);
+	ck_assert_uint_eq(bench.output->packets, 20);
+	write_elsewhere(4);
+	write_elsewhere(2);
+	write_here(5, 0, chunk_fd(5));
+	ck_assert_int_eq(disk_recording_sync(rec), 0);
+	while (disk_recording_moved(rec, &r, &err))
+		ck_assert_int_eq(err, 0);
+	ck_assert_int_eq(disk_bench_size(&bench, 0, "00000002"), -1);
+	ck_assert_int_eq(disk_bench_size(&bench, 0, "00000004"), -1);
+	ck_assert_uint_eq(records_read(&record), 3);
+	ck_assert_uint_eq(record[2].number, 5);
+	free(record);
+	ck_assert_uint_eq(bench.output->packets, 50);
+	ck_assert_uint_eq(bench.output->durable_bytes, 30 * SLOT);
+	hold_close();
+}
+END_TEST
+
 /* Of a folder that was removed nobody need ask. */
 START_TEST(what_is_removed_is_not_at_risk)
 {
@@ -346,5 +479,6 @@ SUITE("disk_recording", only_a_round_names_chunks,
       times_of_arrival, times_of_the_data, a_full_round_is_due,
       a_round_has_room_for_what_is_on_its_way,
       blocks_are_due_at_once_or_by_time, a_failed_round_is_counted,
+      a_failed_round_is_rescued, a_hung_disk_is_rescued,
       what_is_removed_is_not_at_risk, an_end_is_the_last_record,
       a_taken_name_is_refused)
