@@ -87,7 +87,14 @@ mount -o loop "$work/disk0.img" "$mnt/disk0"
 works "$mnt/disk0"
 grows "$mnt/disk0"
 
-# Dropped and added, without being unmounted.
+# counted PATH: blocks that it wrote since spated was started
+counted()
+{
+	spate disks --json | jq --arg path "$1" 'select(.path == $path) | .chunks'
+}
+
+# Dropped and added, without being unmounted: its counts go on.
+counted=$(counted "$mnt/disk1")
 spate disks drop "$mnt/disk1" --quiet
 at_drop=$(chunks_of come "$mnt/disk1")
 look_again
@@ -97,6 +104,8 @@ same "chunks of one that was dropped" "$(chunks_of come "$mnt/disk1")" "$at_drop
 spate disks add "$mnt/disk1/" --json >"$work/said"
 same "its path" "$(jq -r .path "$work/said")" "$mnt/disk1"
 same "found again" "$(jq -r .configured "$work/said")" true
+[ "$counted" -gt 0 ] && [ "$(counted "$mnt/disk1")" -ge "$counted" ] ||
+	fail "its blocks fell from $counted to $(counted "$mnt/disk1")"
 grows "$mnt/disk1"
 
 # What is refused, and why.

@@ -92,7 +92,9 @@ disk_set_enlist(struct disk_set *f, unsigned i, const struct disk *disk)
 	path = i < f->n ? d->disk.path : strdup(disk->path);
 	if (!path)
 		return -ENOMEM;
-	*d = (struct disk_set_disk){ .disk = *disk, .there = disk->id.device };
+	*d = (struct disk_set_disk){ .disk = *disk,
+				     .there = disk->id.device,
+				     .before = d->before };
 	d->disk.path = path;
 	d->disk.fd = -1;
 	err = disk_list_set(f->list, path, disk->mount, true);
@@ -439,8 +441,14 @@ sample(struct disk_set *f, int64_t now)
 static void
 leave(struct disk_set_disk *d)
 {
+	struct writer_facts facts;
+
 	if (!d->leaving || !writer_dropped(d->writer))
 		return;
+	writer_facts(d->writer, &facts);
+	d->before.written += facts.written;
+	d->before.chunks += facts.chunks;
+	d->before.errors += facts.errors;
 	writer_stop(d->writer); /* returns at once: the thread has ended */
 	d->writer = NULL;
 	d->leaving = false;

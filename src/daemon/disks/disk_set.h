@@ -52,6 +52,11 @@ struct disk_set_disk {
 	/* no longer configured: leaves as soon as another disk takes blocks */
 	bool unwanted;
 
+	/* What it wrote before it took part anew, so that counts never fall. */
+	struct disk_set_sums {
+		uint64_t written, chunks, errors;
+	} before;
+
 	/* Bytes written so far, at each of the last 61 samples; a ring. */
 	uint64_t written[DISK_SET_MINUTE + 1];
 	/* bytes per second, over the last second and the last minute */

@@ -767,14 +767,14 @@ do_keep(struct daemon *d, struct server_ticket ticket, const json_t *request,
 
 /* What every card, and the machine, lost since the daemon was started. */
 static json_t *
-kernel_since(const struct kernel *then)
+kernel_since(struct kernel *k)
 {
-	const char **name = calloc(then->devices + 1, sizeof *name);
+	const char **name = calloc(k->devices + 1, sizeof *name);
 	json_t *lost;
 
-	for (unsigned i = 0; name && i < then->devices; i++)
-		name[i] = then->device[i].name;
-	lost = kernel_lost(then, name, name ? then->devices : 0);
+	for (unsigned i = 0; name && i < k->devices; i++)
+		name[i] = k->device[i].name;
+	lost = kernel_lost(k, name, name ? k->devices : 0);
 	free(name);
 	return lost;
 }

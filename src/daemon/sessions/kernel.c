@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Counters are read from sysfs and procfs when asked for, not all the time: a
- * machine may have hundreds of interfaces.  A new interface counts from zero.
- * An interface that was made anew may show less than before; it counts from
- * zero, too.
+ * machine may have hundreds of interfaces.
+ *
+ * Sums of what they grew are kept, because the counters fall: an interface that
+ * was made anew shows less than before.  It counts from zero, as does a new one.
+ * What the machine counts of all CPUs or protocols falls when one of these goes
+ * away, which is no loss.
  */
 #include "daemon/sessions/kernel.h"
 
@@ -51,6 +54,21 @@ device_read(struct kernel_device *d, const char *name)
 	}
 }
 
+/* Adds an entry for a device; NULL: there is no memory. */
+static struct kernel_device *
+device_add(struct kernel *k)
+{
+	struct kernel_device *more =
+	    realloc(k->device, (k->devices + 1) * sizeof *more);
+
+	if (!more)
+		return NULL;
+	k->device = more;
+	more += k->devices++;
+	*more = (struct kernel_device){ 0 };
+	return more;
+}
+
 static void
 devices_read(struct kernel *k)
 {
@@ -58,16 +76,15 @@ devices_read(struct kernel *k)
 	struct dirent *e;
 
 	while (dir && (e = readdir(dir))) {
-		struct kernel_device *more;
+		struct kernel_device *d;
 
 		if (e->d_name[0] == '.' || !strcmp(e->d_name, "lo") ||
 		    strlen(e->d_name) >= KERNEL_NAME)
 			continue;
-		more = realloc(k->device, (k->devices + 1) * sizeof *more);
-		if (!more)
+		d = device_add(k);
+		if (!d)
 			break;
-		k->device = more;
-		device_read(&more[k->devices++], e->d_name);
+		device_read(d, e->d_name);
 	}
 	if (dir)
 		closedir(dir);
@@ -103,8 +120,8 @@ udp_read(struct kernel *k)
 	       fgets(numbers, sizeof numbers, f)) {
 		if (strncmp(names, "Udp:", 4))
 			continue;
-		k->in_errors += column(names, numbers, "InErrors");
-		k->rcvbuf_errors += column(names, numbers, "RcvbufErrors");
+		k->now.in_errors += column(names, numbers, "InErrors");
+		k->now.rcvbuf_errors += column(names, numbers, "RcvbufErrors");
 	}
 	if (f)
 		fclose(f);
@@ -119,9 +136,9 @@ udp6_read(struct kernel *k)
 
 	while (f && fscanf(f, "%63s %" SCNu64, name, &n) == 2) {
 		if (!strcmp(name, "Udp6InErrors"))
-			k->in_errors += n;
+			k->now.in_errors += n;
 		else if (!strcmp(name, "Udp6RcvbufErrors"))
-			k->rcvbuf_errors += n;
+			k->now.rcvbuf_errors += n;
 	}
 	if (f)
 		fclose(f);
@@ -137,8 +154,8 @@ backlog_read(struct kernel *k)
 
 	while (f && fscanf(f, "%*x %" SCNx64 " %" SCNx64 "%*[^\n]", &dropped,
 			   &squeezed) == 2) {
-		k->dropped += dropped;
-		k->squeezed += squeezed;
+		k->now.dropped += dropped;
+		k->now.squeezed += squeezed;
 	}
 	if (f)
 		fclose(f);
@@ -161,13 +178,7 @@ kernel_clear(struct kernel *k)
 	*k = (struct kernel){ 0 };
 }
 
-static uint64_t
-grown(uint64_t now, uint64_t then)
-{
-	return now >= then ? now - then : now;
-}
-
-static const struct kernel_device *
+static struct kernel_device *
 device_find(const struct kernel *k, const char *name)
 {
 	for (unsigned i = 0; i < k->devices; i++) {
@@ -187,47 +198,93 @@ is_one_of(const char *name, const char *const *list, unsigned n)
 	return false;
 }
 
-static void
-device_tell(json_t *list, const struct kernel_device *d,
-	    const struct kernel_device *then, bool always)
+static uint64_t
+device_sum(const struct kernel_device *d)
 {
-	json_t *entry = json_pack("{s:s}", "device", d->name);
 	uint64_t sum = 0;
 
-	for (int i = 0; i < KERNEL_DROPS; i++) {
-		uint64_t n = grown(d->drop[i], then ? then->drop[i] : 0);
+	for (int i = 0; i < KERNEL_DROPS; i++)
+		sum += d->lost[i];
+	return sum;
+}
 
-		sum += n;
-		json_object_set_new(entry, drop_name[i],
-				    json_integer((json_int_t)n));
+/* Adds what the counters of a device grew.  A new one gets an entry if it is
+ * one of the `n` of `bound`; with n = 0, if it lost something. */
+static void
+device_grow(struct kernel *k, const struct kernel_device *now,
+	    const char *const *bound, unsigned n)
+{
+	struct kernel_device *was = device_find(k, now->name);
+	struct kernel_device d = { 0 };
+
+	if (was)
+		d = *was;
+	memcpy(d.name, now->name, sizeof d.name);
+	for (int i = 0; i < KERNEL_DROPS; i++) {
+		/* made anew: it counts from zero */
+		if (now->drop[i] < d.drop[i])
+			d.drop[i] = 0;
+		d.lost[i] += now->drop[i] - d.drop[i];
+		d.drop[i] = now->drop[i];
 	}
-	if (sum || always)
-		json_array_append(list, entry);
-	json_decref(entry);
+	if (!was && (n ? is_one_of(d.name, bound, n) : device_sum(&d) > 0))
+		was = device_add(k);
+	if (was)
+		*was = d;
+}
+
+static void
+machine_grow(uint64_t *lost, uint64_t *was, uint64_t now)
+{
+	if (now > *was)
+		*lost += now - *was;
+	*was = now;
+}
+
+/* Adds what all counters grew since the last look. */
+static void
+grow(struct kernel *k, const char *const *bound, unsigned n)
+{
+	struct kernel now;
+
+	kernel_look(&now);
+	for (unsigned i = 0; i < now.devices; i++)
+		device_grow(k, &now.device[i], bound, n);
+	machine_grow(&k->lost.dropped, &k->now.dropped, now.now.dropped);
+	machine_grow(&k->lost.squeezed, &k->now.squeezed, now.now.squeezed);
+	machine_grow(&k->lost.in_errors, &k->now.in_errors, now.now.in_errors);
+	machine_grow(&k->lost.rcvbuf_errors, &k->now.rcvbuf_errors,
+		     now.now.rcvbuf_errors);
+	kernel_clear(&now);
+}
+
+static json_t *
+device_json(const struct kernel_device *d)
+{
+	json_t *entry = json_pack("{s:s}", "device", d->name);
+
+	for (int i = 0; i < KERNEL_DROPS; i++)
+		json_object_set_new(entry, drop_name[i],
+				    json_integer((json_int_t)d->lost[i]));
+	return entry;
 }
 
 json_t *
-kernel_lost(const struct kernel *then, const char *const *bound, unsigned n)
+kernel_lost(struct kernel *k, const char *const *bound, unsigned n)
 {
 	json_t *list = json_array();
-	struct kernel now;
-	uint64_t dropped, squeezed, in, buffer;
+	const struct kernel_machine *lost = &k->lost;
 
-	kernel_look(&now);
-	for (unsigned i = 0; i < now.devices; i++) {
-		const struct kernel_device *d = &now.device[i];
-		bool ours = is_one_of(d->name, bound, n);
+	grow(k, bound, n);
+	for (unsigned i = 0; i < k->devices; i++) {
+		const struct kernel_device *d = &k->device[i];
 
-		if (ours || !n)
-			device_tell(list, d, device_find(then, d->name), ours);
+		if (n ? is_one_of(d->name, bound, n) : device_sum(d) > 0)
+			json_array_append_new(list, device_json(d));
 	}
-	dropped = grown(now.dropped, then->dropped);
-	squeezed = grown(now.squeezed, then->squeezed);
-	in = grown(now.in_errors, then->in_errors);
-	buffer = grown(now.rcvbuf_errors, then->rcvbuf_errors);
-	kernel_clear(&now);
 	return json_pack("{s:o, s:{s:I, s:I}, s:{s:I, s:I}}", "interfaces",
-			 list, "backlog", "dropped", (json_int_t)dropped,
-			 "squeezed", (json_int_t)squeezed, "udp", "in_errors",
-			 (json_int_t)in, "rcvbuf_errors", (json_int_t)buffer);
+			 list, "backlog", "dropped", (json_int_t)lost->dropped,
+			 "squeezed", (json_int_t)lost->squeezed, "udp",
+			 "in_errors", (json_int_t)lost->in_errors,
+			 "rcvbuf_errors", (json_int_t)lost->rcvbuf_errors);
 }

@@ -24,32 +24,39 @@ enum { KERNEL_DROPS = 5, KERNEL_NAME = 16 };
 /* Counters of one interface, in the order of kernel.c's drop_name. */
 struct kernel_device {
 	char name[KERNEL_NAME];
-	uint64_t drop[KERNEL_DROPS];
+	uint64_t drop[KERNEL_DROPS]; /* at the last look */
+	uint64_t lost[KERNEL_DROPS]; /* since the first */
 };
 
-/* All counters at one moment. */
+/* Counters of all CPUs' queues, and of UDP, IPv4 and IPv6 together. */
+struct kernel_machine {
+	uint64_t dropped, squeezed;
+	uint64_t in_errors, rcvbuf_errors;
+};
+
 struct kernel {
 	struct kernel_device *device;
 	unsigned devices;
-	uint64_t dropped, squeezed;	   /* of the queues of all CPUs */
-	uint64_t in_errors, rcvbuf_errors; /* of UDP, IPv4 and IPv6 together */
+	struct kernel_machine now;  /* at the last look */
+	struct kernel_machine lost; /* since the first */
 };
 
-/* Reads the counters; one that cannot be read is 0.  Free with kernel_clear. */
+/* Takes a first look at the counters; one that cannot be read is 0.  Free with
+ * kernel_clear. */
 void kernel_look(struct kernel *k);
 void kernel_clear(struct kernel *k);
 
 /*
- * Returns, as a new reference, how far the counters grew since `then`:
+ * Looks again, and returns, as a new reference, how far the counters grew since
+ * the first look.  None of these numbers ever falls.
  *
  *   {"interfaces":[{"device":"eth2","rx_dropped":0,...}],
  *    "backlog":{"dropped":0,"squeezed":0},
  *    "udp":{"in_errors":0,"rcvbuf_errors":0}}
  *
- * Lists the `n` devices of `bound`; with n = 0 every device that lost
- * something.  Returns NULL without memory.
+ * Lists the `n` devices of `bound`, also one that is gone; with n = 0 every
+ * device that lost something.  Returns NULL without memory.
  */
-json_t *kernel_lost(const struct kernel *then, const char *const *bound,
-		    unsigned n);
+json_t *kernel_lost(struct kernel *k, const char *const *bound, unsigned n);
 
 #endif

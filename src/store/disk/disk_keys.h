@@ -17,7 +17,8 @@
 	X(BYTES, total, 1 | KEY_COLUMN, "of the file system", "total")         \
 	X(SECONDS, full_s, 1 | KEY_COLUMN,                                     \
 	  "until it is full, at the last minute's rate", "full in")            \
-	X(BYTES, written, 1 | KEY_COLUMN, "since it takes part", "written")    \
+	X(BYTES, written, 1 | KEY_COLUMN,                                      \
+	  "since spated was started; it never falls", "written")               \
 	X(COUNT, chunks, 1, "the same in blocks")                              \
 	X(BYTES_S, rate, 1 | KEY_COLUMN, "of the last second", "rate")         \
 	X(COUNT, errors, 1 | KEY_COLUMN, "of writing", "errors")               \

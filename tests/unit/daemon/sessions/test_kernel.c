@@ -35,6 +35,16 @@ counter_write(const char *device, const char *name, const char *text)
 }
 
 static void
+device_remove(const char *device)
+{
+	char path[400], away[400];
+
+	snprintf(path, sizeof path, "%s/%s", scratch.path, device);
+	snprintf(away, sizeof away, "%s/.%s", scratch.path, device);
+	ck_assert_int_eq(rename(path, away), 0);
+}
+
+static void
 udp_write(const char *in, const char *buffer, const char *in6)
 {
 	char text[400];
@@ -83,6 +93,10 @@ is(json_t *json, const char *text)
 	"{\"device\":\"eth2\",\"rx_dropped\":" dropped                         \
 	",\"rx_missed_errors\":" missed                                        \
 	",\"rx_fifo_errors\":0,\"rx_over_errors\":0,\"rx_errors\":0}"
+#define CARD(name, dropped)                                                    \
+	"{\"device\":\"" name "\",\"rx_dropped\":" dropped                     \
+	",\"rx_missed_errors\":0,\"rx_fifo_errors\":0,"                        \
+	"\"rx_over_errors\":0,\"rx_errors\":0}"
 #define QUEUES(dropped, squeezed)                                              \
 	"\"backlog\":{\"dropped\":" dropped ",\"squeezed\":" squeezed "},"
 #define UDP(in, buffer) QUEUES("0", "0") UDP_ONLY(in, buffer)
@@ -96,8 +110,8 @@ START_TEST(since_then)
 
 	machine_make();
 	kernel_look(&then);
-	ck_assert_uint_eq(then.in_errors, 10);
-	ck_assert_uint_eq(then.rcvbuf_errors, 6);
+	ck_assert_uint_eq(then.now.in_errors, 10);
+	ck_assert_uint_eq(then.now.rcvbuf_errors, 6);
 	is(kernel_lost(&then, NULL, 0),
 	   "{\"interfaces\":[]," UDP("0", "0") "}");
 	is(kernel_lost(&then, bound, 1),
@@ -115,49 +129,62 @@ START_TEST(since_then)
 END_TEST
 
 /* An interface that is made anew counts from nothing, one that is new too,
- * and one that is gone says nothing. */
+ * and of one that is gone it is known what it lost.  No number falls. */
 START_TEST(cards_come_and_go)
 {
-	static const char *const bound[] = { "eth3" };
-	struct kernel then;
+	static const char *const bound[] = { "eth3" }, *const new[] = {
+		"eth4"
+	};
+	struct kernel k;
 
 	machine_make();
-	kernel_look(&then);
-	counter_write("eth2", "rx_dropped", "3\n");
-	counter_write("eth2", "rx_missed_errors", "0\n");
-	is(kernel_lost(&then, NULL, 0),
+	kernel_look(&k);
+	counter_write("eth2", "rx_dropped", "13\n");
+	is(kernel_lost(&k, NULL, 0),
 	   "{\"interfaces\":[" ETH2("3", "0") "]," UDP("0", "0") "}");
-	is(kernel_lost(&then, bound, 1),
-	   "{\"interfaces\":[{\"device\":\"eth3\",\"rx_dropped\":0,"
-	   "\"rx_missed_errors\":0,\"rx_fifo_errors\":0,"
-	   "\"rx_over_errors\":0,\"rx_errors\":0}]," UDP("0", "0") "}");
-	then.devices = 0;
-	is(kernel_lost(&then, bound, 1),
-	   "{\"interfaces\":[{\"device\":\"eth3\",\"rx_dropped\":1,"
-	   "\"rx_missed_errors\":0,\"rx_fifo_errors\":0,"
-	   "\"rx_over_errors\":0,\"rx_errors\":0}]," UDP("0", "0") "}");
-	kernel_clear(&then);
+	counter_write("eth2", "rx_dropped", "0\n");
+	counter_write("eth2", "rx_missed_errors", "1\n");
+	is(kernel_lost(&k, NULL, 0),
+	   "{\"interfaces\":[" ETH2("3", "1") "]," UDP("0", "0") "}");
+	counter_write("eth2", "rx_dropped", "2\n");
+	is(kernel_lost(&k, NULL, 0),
+	   "{\"interfaces\":[" ETH2("5", "1") "]," UDP("0", "0") "}");
+	device_remove("eth2");
+	is(kernel_lost(&k, NULL, 0),
+	   "{\"interfaces\":[" ETH2("5", "1") "]," UDP("0", "0") "}");
+	is(kernel_lost(&k, bound, 1),
+	   "{\"interfaces\":[" CARD("eth3", "0") "]," UDP("0", "0") "}");
+	counter_write("eth4", "rx_dropped", "1\n");
+	is(kernel_lost(&k, bound, 1),
+	   "{\"interfaces\":[" CARD("eth3", "0") "]," UDP("0", "0") "}");
+	is(kernel_lost(&k, new, 1),
+	   "{\"interfaces\":[" CARD("eth4", "1") "]," UDP("0", "0") "}");
+	kernel_clear(&k);
 	scratch_remove(&scratch);
 }
 END_TEST
 
-/* A new CPU counts from nothing; so do they all when they show less. */
+/* A new CPU counts from nothing.  When one is gone they all show less, and
+ * nothing is lost. */
 START_TEST(queues_of_cpus)
 {
-	struct kernel then;
+	struct kernel k;
 
 	machine_make();
-	kernel_look(&then);
-	ck_assert_uint_eq(then.dropped, 0xfffffff2);
-	ck_assert_uint_eq(then.squeezed, 11);
+	kernel_look(&k);
+	ck_assert_uint_eq(k.now.dropped, 0xfffffff2);
+	ck_assert_uint_eq(k.now.squeezed, 11);
 	text_write(softnet,
 		   CPU0 "000cbc97 ffffffff 00000004 00000000 0 1\n" CPU0);
-	is(kernel_lost(&then, NULL, 0),
+	is(kernel_lost(&k, NULL, 0),
 	   "{\"interfaces\":[]," QUEUES("17", "13") UDP_ONLY("0", "0") "}");
 	text_write(softnet, CPU0);
-	is(kernel_lost(&then, NULL, 0),
-	   "{\"interfaces\":[]," QUEUES("2", "10") UDP_ONLY("0", "0") "}");
-	kernel_clear(&then);
+	is(kernel_lost(&k, NULL, 0),
+	   "{\"interfaces\":[]," QUEUES("17", "13") UDP_ONLY("0", "0") "}");
+	text_write(softnet, CPU0 CPU0);
+	is(kernel_lost(&k, NULL, 0),
+	   "{\"interfaces\":[]," QUEUES("19", "23") UDP_ONLY("0", "0") "}");
+	kernel_clear(&k);
 	scratch_remove(&scratch);
 }
 END_TEST
