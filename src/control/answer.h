@@ -161,6 +161,10 @@ enum {
 	X(COUNT, packets_at_risk, ANSWER,                                      \
 	  "on a disk that failed before it was synced")                        \
 	X(COUNT, overruns, ANSWER, "lost in this machine's sockets")           \
+	X(JSON, overrun_causes, ANSWER,                                        \
+	  "an object with a number for each `cause` of INFO_CAUSE_KEYS; the "  \
+	  "last second's overruns have none yet")                              \
+	X(COUNT, clock_steps, ANSWER, "of the clock of the data")              \
 	X(BYTES, bytes, ANSWER, "written to the disks")                        \
 	X(JSON, drops, ANSWER,                                                 \
 	  "an object with a number for each drop (page 13)")

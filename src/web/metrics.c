@@ -136,8 +136,13 @@ static const struct metric metrics[] = {
 	       "Packets stored whose frame header is not sane"),
 	STREAM(COUNTER, "at_risk_packets", packets_at_risk,
 	       "Packets on a disk that failed before they were durable"),
-	STREAM(COUNTER, "overruns", overruns,
-	       "Losses in the sockets of this machine, as the kernel counts"),
+	STREAM(
+	    COUNTER, "overruns", overrun_causes,
+	    "Losses in the sockets of this machine, as the kernel counts, by "
+	    "what held up the receiver"),
+	STREAM(COUNTER, "clock_steps", clock_steps,
+	       "How often the clock of the data stepped, by half a millisecond "
+	       "or more"),
 	STREAM(COUNTER, "written_bytes", bytes, "Bytes written to the disks"),
 	STREAM(COUNTER, "dropped_packets", drops,
 	       "Packets that came and were not stored, by cause"),
@@ -303,7 +308,7 @@ key_of(const struct metric *m)
 	return key;
 }
 
-/* Prints the lines of one object; of drops, one for each cause. */
+/* Prints the lines of one object; where it counts by cause, one for each. */
 static void
 object_print(struct metrics_out *o, const struct metric *m,
 	     const json_t *object)
@@ -468,23 +473,81 @@ links_print(struct metrics_out *o)
 	}
 }
 
-/* Prints how far the data of each stream that is recorded are behind; of several
- * recordings the first one that knows it. */
-static void
-clocks_print(struct metrics_out *o)
+/* Returns the first recording of a stream that knows the clock of its data;
+ * NULL: there is none. */
+static const json_t *
+clocked(const struct metrics_out *o, const json_t *stream)
 {
-	const json_t *stream, *recording, *behind;
+	const json_t *recording;
+	size_t i;
+
+	json_array_foreach(recordings_of(o, stream), i, recording) {
+		if (json_is_number(json_object_get(recording, "clock_s")))
+			return recording;
+	}
+	return NULL;
+}
+
+/* Prints a number of the clock of each stream that is recorded, where it is
+ * known; `other`: what stands for it where only the clock is known. */
+static void
+clock_print(struct metrics_out *o, const char *key, double other)
+{
+	const json_t *stream, *recording, *value;
+	size_t i;
+
+	json_array_foreach(o->figures->streams, i, stream) {
+		recording = clocked(o, stream);
+		if (!recording)
+			continue;
+		value = json_object_get(recording, key);
+		line(o,
+		     json_is_number(value) ? json_number_value(value) : other,
+		     "stream", text_of(stream, "name"), NULL);
+	}
+}
+
+/* Prints what is wrong with the clock of each stream that is recorded, or with
+ * `ok` whether nothing is. */
+static void
+clock_faults_print(struct metrics_out *o, bool ok)
+{
+	const json_t *stream, *recording;
+	size_t i;
+
+	json_array_foreach(o->figures->streams, i, stream) {
+		const char *fault;
+
+		recording = clocked(o, stream);
+		fault = text_of(recording, "clock_fault");
+		if (ok && recording)
+			line(o, !fault, "stream", text_of(stream, "name"),
+			     NULL);
+		if (!ok && fault)
+			line(o, 1, "stream", text_of(stream, "name"), "fault",
+			     fault, NULL);
+	}
+}
+
+/* Prints how far the pulse per second of a sampler is from that of outside, of
+ * the channel with which it is farthest. */
+static void
+pulses_print(struct metrics_out *o)
+{
+	const json_t *stream, *channel, *pps;
 	size_t i, k;
 
 	json_array_foreach(o->figures->streams, i, stream) {
-		json_array_foreach(recordings_of(o, stream), k, recording) {
-			behind = json_object_get(recording, "clock_s");
-			if (!json_is_number(behind))
-				continue;
-			line(o, json_number_value(behind), "stream",
-			     text_of(stream, "name"), NULL);
-			break;
+		double far = NAN;
+
+		json_array_foreach(json_object_get(stream, "channels"), k,
+				   channel) {
+			pps = json_object_get(channel, "pps_ns");
+			if (json_is_number(pps) &&
+			    !(fabs(json_number_value(pps)) <= fabs(far)))
+				far = json_number_value(pps);
 		}
+		line(o, far / 1e9, "stream", text_of(stream, "name"), NULL);
 	}
 }
 
@@ -635,7 +698,31 @@ others_print(struct metrics_out *o)
 	begin(o, "spate_stream_clock_seconds", GAUGE,
 	      "How far the time of the data that are recorded is behind their "
 	      "arrival; negative: ahead");
-	clocks_print(o);
+	clock_print(o, "clock_s", NAN);
+	begin(
+	    o, "spate_stream_clock_ok", GAUGE,
+	    "1 if nothing is wrong with that clock: it is no farther from ours "
+	    "than max_clock, no thread is apart, and it does not drift");
+	clock_faults_print(o, true);
+	begin(
+	    o, "spate_stream_clock_fault", GAUGE,
+	    "1 for what is wrong with that clock, and no line for what is not: "
+	    "far, epoch, apart, drift");
+	clock_faults_print(o, false);
+	begin(o, "spate_stream_clock_drift_ratio", GAUGE,
+	      "Seconds in a second by which the data fall behind");
+	clock_print(o, "clock_drift", NAN);
+	begin(o, "spate_stream_clock_apart_seconds", GAUGE,
+	      "How far a thread is behind the others; 0: none is apart");
+	clock_print(o, "clock_apart_s", 0);
+	begin(o, "spate_stream_clock_spread_seconds", GAUGE,
+	      "Standard deviation of that clock from second to second: less "
+	      "cannot be told");
+	clock_print(o, "clock_spread_s", NAN);
+	begin(o, "spate_stream_pps_seconds", GAUGE,
+	      "How much later a pulse per second from outside is than the "
+	      "sampler's own, as headers say, of the channel that is farthest");
+	pulses_print(o);
 	begin(o, "spate_stream_signal_ok", GAUGE,
 	      "1 if nothing is wrong with the signal that is recorded");
 	signals_print(o);

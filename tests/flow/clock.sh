@@ -47,7 +47,8 @@ next=0
 spate record right --stream s --quiet
 timed --on-time
 within "ms of one that is right" -5 "$(clock right)" 90
-same "what is wrong with it" "$(info right '.clock // "nothing"')" nothing
+same "what is wrong with it" "$(info right '.clock // .clock_fault // "nothing"')" nothing
+same "who stamps" "$(info right .clock_stamps)" kernel
 # It steps, a second ahead.
 flow 1
 wait_for 20 eval '[ "$(info right .clock_steps)" -ge 1 ]'
@@ -94,6 +95,7 @@ steps()
 	spate record steps --stream s --quiet
 	timed --on-time --clock-step 1ms --for 14s
 	steps=$(info steps .clock_steps)
+	[ "$(info steps '.clock_spread_s > 0')" = true ] || return 1
 	spate stop steps --quiet
 	spate rm steps --quiet
 	[ "$steps" -ge 1 ] &&

@@ -226,7 +226,7 @@ EXTRA_DIST += tests/data %D%/break_control.py %D%/break_send.py \
 	%D%/real_send_spead.py %D%/real_spead.py %D%/schedule_stall.py \
 	%D%/send_fickle.py %D%/send_sink.py %D%/spead_send.py %D%/tcp_proxy.py \
 	%D%/udp_ear.py %D%/verify.py %D%/vsi_fs.py %D%/vsi_hostile.py \
-	%D%/vsi_m5copy.py %D%/web.py %D%/web_page.py
+	%D%/vsi_m5copy.py %D%/web.py %D%/web_page.py %D%/alerts.yml
 CLEANFILES += %D%/web_page.png
 
 # Programs that flow tests run besides the daemon and the command: a copy as

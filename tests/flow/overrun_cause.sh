@@ -63,6 +63,8 @@ spate status | grep -q "r: overruns: [0-9]* when the receiver waited for a CPU, 
 	fail "$(spate status)"
 kill "$sender"
 spate stop r --quiet
+same "the stream's, with that cause" \
+	"$(spate streams --json | jq .overrun_causes.waited)" "$(cause overruns)"
 grep -q "r: [0-9]* overruns of a socket's buffer; in the last two seconds its receiver waited [0-9]* ms for a CPU" \
 	"$log" || fail "the log does not say it"
 spated_stop

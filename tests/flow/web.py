@@ -40,7 +40,8 @@ KEYS = {
                 "stream_reordered_packets_total": "packets_reordered",
                 "stream_unreadable_packets_total": "packets_unreadable",
                 "stream_at_risk_packets_total": "packets_at_risk",
-                "stream_overruns_total": "overruns",
+                "stream_overruns_total": "overrun_causes",
+                "stream_clock_steps_total": "clock_steps",
                 "stream_written_bytes_total": "bytes",
                 "stream_dropped_packets_total": "drops"},
 }
@@ -102,10 +103,7 @@ def derived(status, streams, scans):
         yield "stream_armed", label, s["armed"] is not None
         yield "stream_blocks", label, sum(b["total"] for b in mine)
         yield "stream_free_blocks", label, sum(b["free"] for b in mine)
-        behind = [r["clock_s"] for r in status["recordings"]
-                  if r["stream"] == s["name"] and r["clock_s"] is not None]
-        if behind:
-            yield "stream_clock_seconds", label, behind[0]
+        yield from clock(status, s)
         if s["quality"] is not None:
             yield "stream_signal_ok", label, s["quality"] == "ok"
         found = [f for c in s["channels"] for f in c["findings"]]
@@ -121,6 +119,29 @@ def derived(status, streams, scans):
     yield from counts("transfers", status["sends"], "state")
     yield from counts("incoming_copies", status["inbox"], "state")
     yield from counts("schedule_scans", scans, "state")
+
+
+def clock(status, stream):
+    """Metrics of the clock of a stream's data."""
+    label = {"stream": stream["name"]}
+    pulses = [c["pps_ns"] for c in stream["channels"]
+              if c["pps_ns"] is not None]
+    if pulses:
+        yield "stream_pps_seconds", label, max(pulses, key=abs) / 1e9
+    for r in status["recordings"]:
+        if r["stream"] == stream["name"] and r["clock_s"] is not None:
+            break
+    else:
+        return
+    yield "stream_clock_seconds", label, r["clock_s"]
+    yield "stream_clock_ok", label, r["clock_fault"] is None
+    if r["clock_fault"] is not None:
+        yield "stream_clock_fault", {**label, "fault": r["clock_fault"]}, 1
+    yield "stream_clock_apart_seconds", label, r["clock_apart_s"] or 0
+    for name, key in (("drift_ratio", "clock_drift"),
+                      ("spread_seconds", "clock_spread_s")):
+        if r[key] is not None:
+            yield "stream_clock_" + name, label, r[key]
 
 
 def expected(status, streams, scans):

@@ -22,7 +22,8 @@ web=$port
 port=$udp
 conf_web()
 {
-	conf_write "$(stream_text 'format = "vdif"; prefix = 8;')"
+	conf_write "$(stream_text 'format = "vdif"; prefix = 8;
+		max_clock = "100ms";')"
 	printf 'schedule = "%s";\nweb : { %s };\n' "$work/schedule.d" "$1" >>"$conf"
 }
 mkdir "$work/schedule.d"
@@ -135,8 +136,11 @@ if command -v promtool >/dev/null; then
 else
 	say "promtool is missing: names are not checked"
 fi
-curl -sf -H 'Accept: application/openmetrics-text; version=1.0.0' \
-	"$at/metrics" >"$work/open"
+same "type of the older format" "$(curl -so /dev/null -w '%{content_type}' "$at/metrics")" \
+	"text/plain; version=0.0.4; charset=utf-8"
+same "type of OpenMetrics" "$(curl -sf -w '%{content_type}' -o "$work/open" \
+	-H 'Accept: application/openmetrics-text; version=1.0.0' "$at/metrics")" \
+	"application/openmetrics-text; version=1.0.0; charset=utf-8"
 same "the end of OpenMetrics" "$(tail -n 1 "$work/open")" "# EOF"
 grep -q '^# TYPE spate_stream_packets counter$' "$work/open"
 grep -q '^# TYPE spate_build info$' "$work/open"
@@ -151,7 +155,19 @@ jq -e '.panels | length > 10' "$top_srcdir/conf/grafana-dashboard.json" >/dev/nu
 if command -v promtool >/dev/null; then
 	promtool check rules "$top_srcdir/conf/alerts.yml" >"$work/lint" 2>&1 ||
 		fail "$(cat "$work/lint")"
+	sed "s|ALERTS|$(realpath "$top_srcdir")/conf/alerts.yml|" \
+		"$top_srcdir/tests/flow/alerts.yml" >"$work/alerts.yml"
+	promtool test rules "$work/alerts.yml" >"$work/lint" 2>&1 ||
+		fail "$(cat "$work/lint")"
 fi
+
+# alarms FILE: the names of alarms in it
+alarms()
+{
+	grep -oE '(alert|alertname): Spate[A-Za-z]+' "$1" | sed 's/.* //' | sort -u
+}
+same "alarms that are tested" "$(alarms "$top_srcdir/tests/flow/alerts.yml")" \
+	"$(alarms "$top_srcdir/conf/alerts.yml")"
 
 # asked QUERY: the values of what Prometheus has, one a line
 asked()
@@ -194,6 +210,36 @@ if command -v prometheus >/dev/null; then
 else
 	say "prometheus is missing: nothing scrapes"
 fi
+
+# ---- a formatter that is 0.1 s off --------------------------------------
+
+# Status, the log, metrics and an alarm say it while it is recorded.
+spate record tardy --stream s
+"$SPATE" gen --to "udp://127.0.0.1:$udp" --format vdif --rate 32Mbps --fps 500 \
+	--behind 102ms --for 120s 2>/dev/null &
+tardy=$!
+at_end 'kill $tardy 2>/dev/null'
+value_is()
+{
+	[ "$(value "$1")" = "$2" ]
+}
+wait_for 60 value_is 'spate_stream_clock_ok{stream="s"}' 0
+wait_for 20 value_is 'spate_stream_clock_fault{stream="s",fault="far"}' 1
+[ -z "${prometheus_pid:-}" ] || wait_for 60 firing SpateClock
+same "the fault" "$(info tardy .clock_fault)" far
+within "ms behind" 101 "$(info tardy '.clock_s * 1000 | round')" 150
+for said in "$work/said" "$log"; do
+	spate status >"$work/said"
+	grep -q 'tardy: the time of the data is 0\.1[0-4][0-9] s behind ours' "$said" ||
+		fail "nobody says it: $(cat "$said")"
+done
+kill $tardy
+wait $tardy || true
+all_agree
+spate stop tardy >/dev/null
+# What nobody records has no clock; the number of steps stays.
+wait_for 20 value_is 'spate_stream_clock_ok{stream="s"}' ''
+all_agree
 
 # ---- bad company --------------------------------------------------------
 

@@ -463,6 +463,32 @@ origin_rows(struct table *t, const json_t *info)
 	}
 }
 
+/* Adds a row for the clock of the data, with what it cannot tell. */
+static void
+clock_row(struct table *t, const json_t *info)
+{
+	double behind = field_real(info, "clock_s");
+	bool read = !strcmp(field_text(info, "clock_stamps"), "read");
+	char spread[40] = "";
+
+	if (!field_known(info, "clock_s"))
+		return;
+	if (field_known(info, "clock_spread_s"))
+		snprintf(spread, sizeof spread,
+			 ", +-%.3f ms from second to "
+			 "second",
+			 field_real(info, "clock_spread_s") * 1e3);
+	table_cell(t, "clock");
+	table_cell(t, "%.4f s %s arrival%s%s", fabs(behind),
+		   behind < 0 ? "ahead of" : "behind", spread,
+		   read ? "; packets have no time stamps: up to 2 ms less"
+			: "");
+	if (*field_text(info, "clock")) {
+		table_cell(t, "%s", "");
+		table_cell(t, "%s", field_text(info, "clock"));
+	}
+}
+
 static void
 time_rows(struct table *t, const json_t *info)
 {
@@ -607,6 +633,7 @@ show_info(const json_t *info, bool all)
 	origin_rows(t, info);
 	time_rows(t, info);
 	resumed_rows(t, info);
+	clock_row(t, info);
 	size_row(t, info);
 	lost_row(t, info);
 	heap_rows(t, info);

@@ -25,6 +25,19 @@
 /* s that they are ahead of UTC, since the leap second of 2016. */
 enum { TAI = 37, GPS = 18 };
 
+const char *
+clock_wrong_name(enum clock_wrong wrong)
+{
+	static const char *const name[] = {
+		[CLOCK_DRIFTS] = "drift",
+		[CLOCK_APART] = "apart",
+		[CLOCK_FAR] = "far",
+		[CLOCK_EPOCH] = "epoch",
+	};
+
+	return name[wrong];
+}
+
 static double
 seconds(int64_t ns)
 {

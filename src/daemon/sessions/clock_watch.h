@@ -19,6 +19,9 @@ enum clock_wrong {
 	CLOCK_EPOCH, /* by about half-years: the epoch of VDIF is wrong */
 };
 
+/* A word for it; NULL: nothing is wrong. */
+const char *clock_wrong_name(enum clock_wrong wrong);
+
 struct clock_watch {
 	struct data_clock clock;
 	uint64_t seen; /* data_clock_window::number of the last one */

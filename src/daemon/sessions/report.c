@@ -440,6 +440,7 @@ static void
 clock_take(const struct session *s, struct info *info)
 {
 	const struct data_clock *clock = &s->clock.clock;
+	const struct data_clock_apart *apart = data_clock_apart(clock);
 	int64_t behind;
 	double drift, error;
 
@@ -449,6 +450,11 @@ clock_take(const struct session *s, struct info *info)
 	    data_clock_drift(clock, &drift, &error) ? drift : NAN;
 	info->clock_steps = clock->steps;
 	info->clock = s->clock.why[0] ? s->clock.why : NULL;
+	info->clock_fault = clock_wrong_name(s->clock.wrong);
+	info->clock_apart_s = apart ? (double)apart->ns / 1e9 : NAN;
+	info->clock_spread_s = data_clock_spread(clock);
+	if (clock->points)
+		info->clock_stamps = clock->stamped ? "kernel" : "read";
 }
 
 /* Sets where packets came from and were lost. */
@@ -516,6 +522,9 @@ totals_take(struct session *s, struct session_totals *t)
 	t->bytes = atomic_load(&o->bytes);
 	t->risk = out.risk;
 	t->overruns = recording_input_overruns(s->input);
+	for (int i = 0; i < OVERRUN_CAUSES; i++)
+		t->causes[i] = s->overruns.account[i].overruns;
+	t->clock_steps = s->clock.clock.steps;
 	t->lost = t->c.outside;
 	pthread_mutex_lock(&o->lock);
 	for (unsigned i = 0; i < o->runs; i++)
@@ -827,6 +836,9 @@ totals_each(struct session_totals *to, const struct session_totals *from,
 	act(&to->risk, from->risk);
 	act(&to->bytes, from->bytes);
 	act(&to->overruns, from->overruns);
+	for (int i = 0; i < OVERRUN_CAUSES; i++)
+		act(&to->causes[i], from->causes[i]);
+	act(&to->clock_steps, from->clock_steps);
 }
 
 static void
@@ -850,7 +862,7 @@ most(uint64_t *to, uint64_t from)
 
 /* Adds a recording's totals since it began.  A disk that joins a resumed one
  * late brings packets of before.  The parts of a split stream share their
- * sockets, whose overruns count once. */
+ * sockets and their clock, whose overruns and steps count once. */
 static void
 totals_add(struct session_totals *to, struct session *s)
 {
@@ -863,8 +875,10 @@ totals_add(struct session_totals *to, struct session *s)
 	totals_take(s, &t);
 	totals_each(&t, &s->before, rest);
 	t.recordings = 1;
-	if (s->part)
-		t.overruns = 0;
+	if (s->part) {
+		t.overruns = t.clock_steps = 0;
+		memset(t.causes, 0, sizeof t.causes);
+	}
 	totals_each(to, &t, sum);
 }
 
@@ -900,9 +914,16 @@ void
 report_ended(struct recorder *r, struct session *s)
 {
 	struct stream_totals *t = totals_of(r, s->stream->name);
+	uint64_t unknown;
 
-	if (t)
-		totals_add(&t->ended, s);
+	if (!t)
+		return;
+	totals_add(&t->ended, s);
+	/* Overruns of its last second get no cause any more. */
+	unknown = t->ended.overruns;
+	for (int i = 0; i < OVERRUN_CAUSES; i++)
+		rest(&unknown, t->ended.causes[i]);
+	t->ended.causes[OVERRUN_UNKNOWN] += unknown;
 }
 
 void
@@ -915,6 +936,17 @@ report_totals_free(struct recorder *r)
 		free(t->name);
 		free(t);
 	}
+}
+
+static json_t *
+causes_json(const struct session_totals *t)
+{
+	json_t *causes = json_object();
+
+	for (int i = 0; i < OVERRUN_CAUSES; i++)
+		json_object_set_new(causes, overrun_cause_name(i),
+				    integer(t->causes[i]));
+	return causes;
 }
 
 /*
@@ -949,6 +981,8 @@ stream_totals_set(struct recorder *r, const struct stream *s,
 	stream->overruns = now.overruns;
 	stream->bytes = now.bytes;
 	stream->drops = drops_json(&now.c);
+	stream->overrun_causes = causes_json(&now);
+	stream->clock_steps = now.clock_steps;
 }
 
 /* Sets what the samples of the stream's recordings say; of a split stream the

@@ -82,6 +82,8 @@ struct session_when {
 struct session_totals {
 	struct counts c;
 	uint64_t recordings, packets, lost, risk, bytes, overruns;
+	uint64_t causes[OVERRUN_CAUSES]; /* overruns that have one by now */
+	uint64_t clock_steps;
 };
 
 /* A substream, sampled once a second. */

@@ -404,6 +404,19 @@ data_clock_drift(const struct data_clock *c, double *drift, double *error)
 	return true;
 }
 
+double
+data_clock_spread(const struct data_clock *c)
+{
+	struct data_clock_fit f;
+	double at, sd, error;
+
+	if (kept(c) < FITS)
+		return NAN;
+	f = line_fit(c);
+	fit_slope(&f, &at, &sd, &error);
+	return sd;
+}
+
 const struct data_clock_apart *
 data_clock_apart(const struct data_clock *c)
 {

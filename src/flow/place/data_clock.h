@@ -117,6 +117,11 @@ bool data_clock_behind(const struct data_clock *c, int64_t *behind_ns);
  * in a s, and the standard deviation of that.  It takes ten windows. */
 bool data_clock_drift(const struct data_clock *c, double *drift, double *error);
 
+/* Returns how far the windows of the last minute lie from their line, a standard
+ * deviation in s: what this cannot tell from nothing.  NAN: there are fewer than
+ * ten. */
+double data_clock_spread(const struct data_clock *c);
+
 /* Returns the thread that is apart from the others, by about a frame or more, in
  * three windows in a row; NULL: none is. */
 const struct data_clock_apart *data_clock_apart(const struct data_clock *c);

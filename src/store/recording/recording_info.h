@@ -101,6 +101,17 @@ enum {
 	  "of that clock, by half a millisecond or more")                      \
 	X(TEXT, clock, INFO | INFO_END | INFO_COUNTED,                         \
 	  "what is wrong with it; null: nothing")                              \
+	X(TEXT, clock_fault, INFO | INFO_END | INFO_COUNTED,                   \
+	  "the same in a word: epoch (half-years), far (farther than "         \
+	  "`max_clock`), apart (a thread) or drift")                           \
+	X(REAL, clock_apart_s, INFO | INFO_END | INFO_COUNTED,                 \
+	  "s that a thread is behind the others; null: none is apart")         \
+	X(REAL, clock_spread_s, INFO | INFO_END | INFO_COUNTED,                \
+	  "s by which `clock_s` varies from second to second, a standard "     \
+	  "deviation over a minute: less than that cannot be told")            \
+	X(TEXT, clock_stamps, INFO | INFO_END | INFO_COUNTED,                  \
+	  "who says when packets arrive: kernel, or read (the receiver, when " \
+	  "it reads them)")                                                    \
 	X(JSON, overrun_causes, INFO | INFO_END | INFO_COUNTED,                \
 	  "list of what held up the receivers when `overruns` grew: "          \
 	  "INFO_CAUSE_KEYS")                                                   \

@@ -72,6 +72,25 @@ START_TEST(info)
 }
 END_TEST
 
+#define CLOCK(keys)                                                            \
+	shown("{\"name\":\"t1\",\"state\":\"complete\",\"format\":"            \
+	      "\"vdif\"," keys "}")
+
+START_TEST(clocks)
+{
+	ck_assert_ptr_null(strstr(CLOCK("\"clock_s\":null"), "clock"));
+	ck_assert_ptr_nonnull(
+	    strstr(CLOCK("\"clock_s\":-0.2,\"clock_stamps\":\"kernel\""),
+		   "  clock   0.2000 s ahead of arrival\n"));
+	ck_assert_ptr_nonnull(
+	    strstr(CLOCK("\"clock_s\":0.00012,\"clock_spread_s\":0.00001,"
+			 "\"clock_stamps\":\"read\",\"clock\":\"it is wrong\""),
+		   "  clock   0.0001 s behind arrival, +-0.010 ms from second "
+		   "to second; packets have no time stamps: up to 2 ms less\n"
+		   "          it is wrong\n"));
+}
+END_TEST
+
 START_TEST(runs)
 {
 	const char *out =
@@ -218,5 +237,5 @@ START_TEST(losses)
 }
 END_TEST
 
-SUITE("show", percent, info, runs, substreams, substreams_that_run, heaps,
-      losses, counters_may_be_unknown)
+SUITE("show", percent, info, clocks, runs, substreams, substreams_that_run,
+      heaps, losses, counters_may_be_unknown)

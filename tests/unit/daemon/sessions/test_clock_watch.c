@@ -72,9 +72,11 @@ START_TEST(what_is_wrong)
 	ck_assert(!look(-1, 0, 0));
 	ck_assert(look(0.102, 0, 0));
 	ck_assert_int_eq(w.wrong, CLOCK_RIGHT);
+	ck_assert_ptr_null(clock_wrong_name(w.wrong));
 	ck_assert_str_eq(w.why, "");
 	ck_assert(look(0.102, 0, 100 * NS_MS));
 	ck_assert_str_eq(w.why, "the time of the data is 0.102 s behind ours");
+	ck_assert_str_eq(clock_wrong_name(w.wrong), "far");
 	/* by a tenth */
 	ck_assert(!look(0.095, 0, 100 * NS_MS));
 	ck_assert(look(0.085, 0, 100 * NS_MS));

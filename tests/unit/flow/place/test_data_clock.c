@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "flow/place/data_clock.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "contract/log.h"
@@ -77,9 +78,12 @@ START_TEST(says_the_least)
 	go(5, 102 * NS_MS, 0);
 	is_behind(102 * NS_MS, 30000);
 	ck_assert(!data_clock_drift(&c, &d, &error));
+	ck_assert(isnan(data_clock_spread(&c)));
 	go(60, 102 * NS_MS, 0);
 	is_behind(102 * NS_MS, 30000);
 	ck_assert_double_eq_tol(drift(), 0, 1e-6);
+	/* a 64th of the spread of single packets */
+	ck_assert_double_eq_tol(data_clock_spread(&c), SPREAD / 64e9, 3e-7);
 	ck_assert_uint_eq(c.steps, 0);
 	ck_assert_ptr_null(data_clock_apart(&c));
 }
