@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* spate probe: looks at the packets of a stream without recording it. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -108,10 +109,21 @@ number_row(struct table *t, const json_t *seen, const char *key,
 	table_cell(t, "%" PRIu64, field_number(seen, key));
 }
 
+/* Adds a row for the clock of the data; of a second's first frames where no more
+ * is known, else of the last one. */
 static void
 time_row(struct table *t, const json_t *seen)
 {
 	double ahead = field_real(seen, "ahead_s");
+	double behind = field_real(seen, "clock_s");
+
+	if (field_known(seen, "clock_s")) {
+		table_cell(t, "time");
+		table_cell(t, "of the data is %.4f s %s arrival", fabs(behind),
+			   behind < 0 ? "ahead of" : "behind");
+		number_row(t, seen, "fps", "frames/s");
+		return;
+	}
 
 	if (!field_known(seen, "ahead_s"))
 		return;

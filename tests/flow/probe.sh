@@ -18,6 +18,13 @@ look()
 	spate probe s --for 1s --json "$@" >"$work/seen.json"
 }
 
+# look_full: what is on time begins with the next second
+look_full()
+{
+	look
+	[ "$(seen .datagrams)" -ge 200 ]
+}
+
 # gen_on ARGS: a sender in the background, until gen_off
 gen_on()
 {
@@ -38,7 +45,7 @@ port_free()
 }
 
 disks_make 1
-conf_write "$(stream_text 'format = "vdif"; prefix = 8; fps = 4000;')"
+conf_write "$(stream_text 'format = "vdif"; prefix = 8; fps = 400;')"
 spated_start
 
 # Nobody sends.
@@ -53,11 +60,10 @@ same "status of too long a look" "$status" 2
 grep -q 'up to 10m' "$work/refused"
 
 # As configured: two threads, one packet in a hundred lost.
-gen_on --format vdif --prefix 8 --fps 4000 --threads 0,3 --loss 0.01 \
-	--rate 80Mbps -o station=Wz
-sleep 0.3
-look
-within datagrams 500 "$(seen .datagrams)" 2000
+gen_on --format vdif --prefix 8 --fps 400 --threads 0,3 --loss 0.01 \
+	--rate 80Mbps -o station=Wz --on-time
+wait_for 20 look_full
+within datagrams 200 "$(seen .datagrams)" 2000
 same sizes "$(seen '[.sizes[].bytes] | @csv')" 8040
 same threads "$(seen '[.threads[].thread] | sort | @csv')" 0,3
 same station "$(seen '.threads[0].station')" $((0x577a))
@@ -65,11 +71,34 @@ within "lost packets" 1 "$(seen .lost)" 60
 same "one sender" "$(seen .senders)" 1
 seen '.sources[0].sender' | grep -q '^127.0.0.1:' || fail "no sender"
 seen .ahead_s | grep -q '^-\?[0-3]\.' || fail "time: $(seen .ahead_s)"
-same "nothing to say" "$(seen '.hints | length')" 0
+within "us that the clock is behind" -5000 "$(seen '.clock_s * 1e6 | round')" 90000
+same "nothing to say" "$(seen '.hints | @csv')" ""
 spate probe s --for 500ms >"$work/shown"
 grep -q 'Wz' "$work/shown" || fail "no station: $(cat "$work/shown")"
 grep -q 'from *127.0.0.1:' "$work/shown" || fail "$(cat "$work/shown")"
 wait_for 10 port_free
+
+gen_off
+
+# A clock that is wrong, before anything is recorded: by a second and a bit, and
+# by half a year.
+gen_on --format vdif --prefix 8 --fps 400 --rate 80Mbps --behind 1.2s
+wait_for 20 look_full
+same "what is wrong" "$(seen .clock_fault)" far
+within "ms that it is behind" 1195 "$(seen '.clock_s * 1000 | round')" 1290
+seen '.hints[-1]' | grep -q 'the time of the data is 1\.[12][0-9]* s behind ours' ||
+	fail "no hint: $(seen .hints)"
+spate probe s --for 1s >"$work/shown"
+grep -q '^  time *of the data is 1\.[12][0-9]* s behind arrival$' "$work/shown" &&
+	grep -q '^  ! the time of the data is 1\.[12]' "$work/shown" ||
+	fail "not shown: $(cat "$work/shown")"
+gen_off
+gen_on --format vdif --prefix 8 --fps 400 --rate 80Mbps \
+	--start "$(date -u -d "@$(($(date +%s) - 184 * 86400))" +%Y-%m-%dT%H:%M:%SZ)"
+wait_for 20 look_full
+same "half a year" "$(seen .clock_fault)" epoch
+gen_off
+gen_on --format vdif --prefix 8 --fps 400 --threads 0,3 --rate 80Mbps
 
 # Two at a time cannot be; who leaves does not keep the port.
 "$SPATE" --socket "$socket" probe s --for 60s >/dev/null &
@@ -98,19 +127,19 @@ spate stop r
 gen_off
 
 # What comes is not what is configured, and that is said.
-gen_on --format vdif --prefix 8 --payload 8224 --fps 4000 --rate 50Mbps
+gen_on --format vdif --prefix 8 --payload 8224 --fps 400 --rate 50Mbps
 sleep 0.3
 look
 seen '.hints[0]' | grep -q 'payload is 8224, configured 8032' ||
 	fail "larger: $(seen .hints)"
 gen_off
-gen_on --format vdif --prefix 0 --fps 4000 --rate 50Mbps
+gen_on --format vdif --prefix 0 --fps 400 --rate 50Mbps
 sleep 0.3
 look
 seen '.hints[0]' | grep -q 'prefix is 0 and payload 8032, configured 8 and' ||
 	fail "without prefix: $(seen .hints)"
 gen_off
-gen_on --format vdif --prefix 8 --fps 4000 --rate 50Mbps --sequence be64@0
+gen_on --format vdif --prefix 8 --fps 400 --rate 50Mbps --sequence be64@0
 sleep 0.3
 look
 seen '.hints[0]' | grep -q 'other byte order: set sequence = "be64@0"' ||

@@ -9,6 +9,7 @@
 #include "daemon/sessions/recorder.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,9 +20,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "daemon/sessions/clock_watch.h"
 #include "flow/receive/sample.h"
 
-enum { BATCHES = 16, PASS_MS = 100 };
+enum { BATCHES = 16, PASS_MS = 100, WINDOWS = 5 /* of a short look */ };
 
 struct probe_look {
 	struct stream *stream;
@@ -33,6 +35,8 @@ struct probe_look {
 	uint8_t *memory;     /* that the pairs point into */
 	struct pollfd *poll; /* one per source; the last is `stop` */
 	unsigned sources;
+	struct clock_watch clock;    /* of the data */
+	int64_t window;		     /* ns, steady: when the next one is due */
 	int stop;		     /* eventfd, ends the thread */
 	int64_t began, until, ended; /* ns, steady */
 	void (*wake)(void *arg);
@@ -57,6 +61,7 @@ source_take(struct probe_look *l, unsigned source)
 		b.pairs = b.room = b.want = RECEIVE_BATCH;
 		b.packets = 0;
 		b.known = b.again = false;
+		b.stamps = true;
 		if (ops->receive(l->state, source, &b) < 0) {
 			l->poll[source].fd = -1;
 			return;
@@ -66,6 +71,21 @@ source_take(struct probe_look *l, unsigned source)
 		if (!b.packets && !b.again)
 			return;
 	}
+}
+
+/* Takes a window of the data's clock once a second, and more often in a short
+ * look: a thread is apart after three. */
+static void
+clock_take(struct probe_look *l, int64_t now)
+{
+	int64_t each = (l->until - l->began) / WINDOWS;
+	struct data_clock_window w;
+	bool stepped;
+
+	l->window = now + (each < NS_SECOND ? each : NS_SECOND);
+	sample_window(l->sample, &w);
+	w.offset = clock_now() - now;
+	clock_watch_look(&l->clock, &w, l->stream->o.max_clock, &stepped);
 }
 
 static void *
@@ -78,6 +98,8 @@ look_run(void *arg)
 	while ((now = clock_steady()) < l->until) {
 		int64_t left = (l->until - now) / 1000000 + 1;
 
+		if (now >= l->window)
+			clock_take(l, now);
 		if (poll(l->poll, l->sources + 1,
 			 left < PASS_MS ? (int)left : PASS_MS) < 0 &&
 		    errno != EINTR)
@@ -90,6 +112,7 @@ look_run(void *arg)
 		}
 	}
 	l->ended = clock_steady();
+	clock_take(l, l->ended);
 	atomic_store_explicit(&l->over, true, memory_order_release);
 	l->wake(l->arg);
 	return NULL;
@@ -221,6 +244,7 @@ probe_begin(struct probe **probe, struct stream *stream, int64_t span,
 	l->arg = arg;
 	l->began = clock_steady();
 	l->until = l->began + span;
+	l->window = l->began;
 	p->look = l;
 	err = look_open(l, fault);
 	if (err) {
@@ -262,6 +286,28 @@ sources_json(struct probe_look *l, uint64_t *overruns)
 	return list;
 }
 
+/* Adds what is known of the data's clock; a hint, if it is wrong. */
+static void
+clock_tell(const struct probe_look *l, json_t *seen)
+{
+	const struct clock_watch *w = &l->clock;
+	double spread = data_clock_spread(&w->clock);
+	const char *fault = clock_wrong_name(w->wrong);
+	int64_t behind;
+
+	json_object_set_new(seen, "clock_s",
+			    data_clock_behind(&w->clock, &behind)
+				? json_real((double)behind / 1e9)
+				: json_null());
+	json_object_set_new(seen, "clock_spread_s",
+			    isnan(spread) ? json_null() : json_real(spread));
+	json_object_set_new(seen, "clock_fault",
+			    fault ? json_string(fault) : json_null());
+	if (fault)
+		json_array_append_new(json_object_get(seen, "hints"),
+				      json_string(w->why));
+}
+
 static json_t *
 look_json(struct probe_look *l)
 {
@@ -282,6 +328,7 @@ look_json(struct probe_look *l)
 	json_object_set_new(seen, "sources", sources);
 	json_object_set_new(seen, "overruns",
 			    json_integer((json_int_t)overruns));
+	clock_tell(l, seen);
 	return seen;
 }
 

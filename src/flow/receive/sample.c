@@ -324,6 +324,8 @@ struct sample {
 					 arrival, UTC ns */
 	uint32_t time_frame;
 	bool timed;
+	struct data_clock_window window;
+	uint32_t fps; /* of a thread, when the window began; 0: not known */
 	struct sample_heaps *heaps; /* NULL: the format has no heaps */
 };
 
@@ -336,6 +338,8 @@ sample_make(struct sample **sample, const struct sample_args *args)
 	if (!s)
 		return -ENOMEM;
 	s->a = *args;
+	s->fps = args->shape->fps;
+	data_clock_clear(&s->window);
 	s->line = calloc(args->subs, sizeof *s->line);
 	s->trail = calloc(SAMPLE_TRAILS, sizeof *s->trail);
 	if (!s->line || !s->trail)
@@ -450,6 +454,22 @@ trail_find(struct sample *s, unsigned sub, const struct format_packet *p)
 	return &s->trail[s->trails++];
 }
 
+/* Adds a frame to the window of the data's clock.  Until the frames per second
+ * are known, only the first of a second says a time. */
+static void
+clock_add(struct sample *s, unsigned sub, const struct format_packet *p,
+	  int64_t arrived, int64_t now_ns)
+{
+	struct format_shape shape = { .fps = s->fps ? s->fps : 1 };
+
+	s->window.fps = shape.fps;
+	if (!s->fps && p->frame)
+		return;
+	s->window.stamped &= arrived != 0;
+	data_clock_packet(&s->window, sub, p, format_time_ns(&shape, p),
+			  arrived ? arrived : now_ns, "");
+}
+
 static void
 frame_add(struct sample *s, unsigned sub, const struct format_packet *p,
 	  int64_t now_ns)
@@ -524,8 +544,10 @@ frame_look(struct sample *s, unsigned sub, const struct receive_packet *k,
 	else if (p.has & FORMAT_SEQUENCE &&
 		 s->a.shape->sequence != SEQUENCE_TIME)
 		sequence_look(s, sub, p.sequence);
-	if (p.has & FORMAT_TIME && p.part == 0)
-		frame_add(s, sub, &p, now_ns);
+	if (!(p.has & FORMAT_TIME) || p.part)
+		return;
+	clock_add(s, sub, &p, k->arrived, now_ns);
+	frame_add(s, sub, &p, now_ns);
 }
 
 void
@@ -803,6 +825,15 @@ fps_of(const struct sample *s)
 			return s->highest + 1;
 	}
 	return 0;
+}
+
+void
+sample_window(struct sample *s, struct data_clock_window *w)
+{
+	s->window.number++;
+	*w = s->window;
+	data_clock_clear(&s->window);
+	s->fps = fps_of(s);
 }
 
 static uint64_t

@@ -7,6 +7,7 @@
 
 #include "contract/format.h"
 #include "contract/receive.h"
+#include "flow/place/data_clock.h"
 
 /*
  * A sample looks at packets that are not recorded: how long they are, what
@@ -32,6 +33,9 @@ void sample_free(struct sample *s); /* NULL is allowed */
 void sample_packet(struct sample *s, unsigned sub,
 		   const struct receive_packet *packet, int64_t now_ns);
 
+/* Takes the window of the data's clock, and begins the next one. */
+void sample_window(struct sample *s, struct data_clock_window *w);
+
 /*
  * Returns what was seen in `span` ns, as a JSON object:
  *
@@ -43,7 +47,6 @@ void sample_packet(struct sample *s, unsigned sub,
  *   restarts   number of restarts of a sequence
  *   threads    [{sub, thread, station, frames, lost}..] of formats with time
  *   fps        of a thread; 0: not known
- *   invalid    frames that the sender calls so
  *   invalid    number of frames that the sender marks invalid
  *   ahead_s    data time - UTC of the last frame; null: it has none
  *   heaps      {complete, incomplete, bytes, lengths:[{bytes, heaps}..],

@@ -210,6 +210,37 @@ START_TEST(threads)
 }
 END_TEST
 
+/* Until the frames per second are known, the first frame of a second says when
+ * it is; then each does, by thread. */
+START_TEST(windows_of_the_clock)
+{
+	struct data_clock_window w;
+
+	begin(SEQUENCE_TIME, 1);
+	for (uint32_t i = 5; i < 30; i++)
+		send_frame(998 + i / 10, i % 10, 3);
+	sample_window(sample, &w);
+	ck_assert_uint_eq(w.number, 1);
+	ck_assert_uint_eq(w.threads, 1);
+	ck_assert_uint_eq(w.thread[0].thread, 3);
+	ck_assert_uint_eq(w.thread[0].packets, 2);
+	ck_assert_int_eq(w.thread[0].behind, 0);
+	ck_assert(!w.stamped);
+	send_frame(998, 4, 3);
+	send_frame(998, 6, 0);
+	sample_window(sample, &w);
+	ck_assert_uint_eq(w.number, 2);
+	ck_assert_uint_eq(w.fps, 10);
+	ck_assert_uint_eq(w.threads, 2);
+	ck_assert_int_eq(w.thread[0].behind, 1600000000);
+	ck_assert_int_eq(w.thread[1].behind, 1400000000);
+	sample_window(sample, &w);
+	ck_assert_uint_eq(w.threads, 0);
+	end();
+	json_decref(seen);
+}
+END_TEST
+
 START_TEST(threads_unknown)
 {
 	static const uint32_t known[] = { 0, 1 };
@@ -442,5 +473,6 @@ START_TEST(many_heaps)
 }
 END_TEST
 
-SUITE("sample", counters, restarts, threads, threads_unknown, sizes, any_length,
-      nothing, foreign, heaps_whole, many_heaps)
+SUITE("sample", counters, restarts, threads, windows_of_the_clock,
+      threads_unknown, sizes, any_length, nothing, foreign, heaps_whole,
+      many_heaps)
