@@ -32,3 +32,13 @@ clock_steady(void)
 	return clock_replaced ? clock_replaced->steady(clock_replaced->arg)
 			      : read_clock(CLOCK_MONOTONIC);
 }
+
+/* The difference of two clocks, because a service that may not set the clock may
+ * not ask adjtimex(2) either. */
+int64_t
+clock_tai(void)
+{
+	int64_t utc = read_clock(CLOCK_REALTIME);
+
+	return (read_clock(CLOCK_TAI) - utc + NS_SECOND / 2) / NS_SECOND;
+}

@@ -15,8 +15,12 @@ int64_t clock_now(void);
  */
 int64_t clock_steady(void);
 
+/* Returns the seconds by which the kernel has TAI ahead of UTC; 0: nobody told
+ * it.  It changes by one when the kernel takes a leap second. */
+int64_t clock_tai(void);
+
 /*
- * For tests: both functions read from `clock_replaced` if it is set.  Written
+ * For tests: clock_now and clock_steady read from `clock_replaced` if it is set.  Written
  * while no other thread runs.
  */
 struct clock_source {

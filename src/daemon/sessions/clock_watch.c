@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 
@@ -19,8 +20,9 @@
 #define SURE	   6		    /* standard deviations */
 #define WHOLE	   (NS_SECOND / 10) /* from whole seconds */
 #define DAY	   86400.0
-#define HALF_YEAR  182.62 /* days */
-#define NEAR	   3.0	  /* days: half-years are 181 to 184 */
+#define LEAP_LATE  (60 * NS_SECOND) /* from a leap second to what it does */
+#define HALF_YEAR  182.62	    /* days */
+#define NEAR	   3.0		    /* days: half-years are 181 to 184 */
 
 /* s that they are ahead of UTC, since the leap second of 2016. */
 enum { TAI = 37, GPS = 18 };
@@ -52,9 +54,49 @@ is_epoch(double days)
 	return halves >= 1 && fabs(days - halves * HALF_YEAR) <= NEAR;
 }
 
+/* ---- leap seconds -------------------------------------------------------- */
+
+void
+clock_watch_tai(struct clock_watch *w, int64_t tai, int64_t utc_ns)
+{
+	if (w->looked && llabs(tai - w->tai) == 1)
+		w->leap_ns = utc_ns;
+	w->looked = true;
+	w->tai = tai;
+}
+
+/* True around a moment that may have a leap second: 1 January or 1 July, 0:00. */
+static bool
+may_leap(int64_t utc_ns)
+{
+	const int64_t day = 86400 * NS_SECOND;
+	int64_t midnight = (utc_ns + day / 2) / day * day;
+	time_t at = (time_t)(midnight / NS_SECOND);
+	struct tm tm;
+
+	gmtime_r(&at, &tm);
+	return llabs(utc_ns - midnight) <= LEAP_LATE && tm.tm_mday == 1 &&
+	       (tm.tm_mon == 0 || tm.tm_mon == 6);
+}
+
+const char *
+clock_watch_step(const struct clock_watch *w, int64_t utc_ns)
+{
+	int64_t by = llabs(w->clock.step_ns);
+
+	if (llabs(by - NS_SECOND) > NS_SECOND / 100)
+		return "";
+	if (w->leap_ns && utc_ns - w->leap_ns <= LEAP_LATE)
+		return ": it took the leap second, as ours did";
+	return may_leap(utc_ns) ? ": it took a leap second, and ours did not"
+				: "";
+}
+
+/* ---- what is wrong ------------------------------------------------------- */
+
 /* Returns what is likely to be wrong with a clock that is so far behind. */
 static const char *
-guess(int64_t behind)
+guess(const struct clock_watch *w, int64_t behind)
 {
 	int64_t whole = (behind + NS_SECOND / 2) / NS_SECOND;
 
@@ -67,6 +109,9 @@ guess(int64_t behind)
 	case -GPS: return ": is it set to the time of GPS instead of UTC?";
 	case 1:
 	case -1:
+		if (w->leap_ns)
+			return ": it did not take the leap second that ours "
+			       "took";
 		return ": was it set to the wrong second, or did it miss a "
 		       "leap second?";
 	default: return "";
@@ -113,7 +158,7 @@ judge(struct clock_watch *w, int64_t most)
 	if (llabs(behind) > most) {
 		snprintf(w->why, sizeof w->why,
 			 "the time of the data is %.3f s %s ours%s",
-			 fabs(seconds(behind)), side, guess(behind));
+			 fabs(seconds(behind)), side, guess(w, behind));
 		return CLOCK_FAR;
 	}
 	if (apart) {

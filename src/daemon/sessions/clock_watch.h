@@ -25,6 +25,10 @@ const char *clock_wrong_name(enum clock_wrong wrong);
 struct clock_watch {
 	struct data_clock clock;
 	uint64_t seen; /* data_clock_window::number of the last one */
+	/* Our own leap second: TAI - UTC in s at the last look, when it changed
+	 * by one (UTC ns; 0: it did not), and whether there was a look. */
+	int64_t tai, leap_ns;
+	bool looked;
 	enum clock_wrong wrong;
 	char why[160]; /* a sentence, unless RIGHT */
 	/* Who was seen to send a thread. */
@@ -34,6 +38,13 @@ struct clock_watch {
 	} sender[DATA_CLOCK_THREADS];
 	unsigned senders;
 };
+
+/* Notes our TAI - UTC (clock_tai), before each look, at a time in UTC ns. */
+void clock_watch_tai(struct clock_watch *w, int64_t tai, int64_t utc_ns);
+
+/* What the last step is likely to be, seen at a time in UTC ns, for the end of a
+ * sentence: a leap second; "": nobody knows. */
+const char *clock_watch_step(const struct clock_watch *w, int64_t utc_ns);
 
 /* Takes a window, unless it is the last one again, of data that may be `most` ns
  * from our clock (0: 0.75 s).  Returns true if what is wrong with it is something

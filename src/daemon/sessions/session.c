@@ -1033,16 +1033,19 @@ clock_tell(struct session *s)
 {
 	struct clock_watch *w = &s->clock;
 	struct data_clock_window window = { 0 };
+	int64_t utc = clock_now();
 	bool stepped;
 
 	data_clock_clear(&window);
 	recording_input_clock(s->input, &window);
+	clock_watch_tai(w, clock_tai(), utc);
 	if (!clock_watch_look(w, &window, s->stream->o.max_clock, &stepped))
 		return;
 	if (stepped)
 		log_line(LEVEL_WARN, s->name,
-			 "the clock of the data stepped by %+.4f s",
-			 -(double)w->clock.step_ns / 1e9);
+			 "the clock of the data stepped by %+.4f s%s",
+			 -(double)w->clock.step_ns / 1e9,
+			 clock_watch_step(w, utc));
 	if (w->wrong != CLOCK_RIGHT)
 		log_line(LEVEL_WARN, s->name, "%s", w->why);
 	clock_refuse(s);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Clocks that are put in the place of the kernel's, and taken away again. */
+#include <sys/timex.h>
+
 #include "base/clock.h"
 #include "lib/suite.h"
 
@@ -32,4 +34,14 @@ START_TEST(test_replace)
 }
 END_TEST
 
-SUITE("clock", test_replace)
+/* As adjtimex(2) says it. */
+START_TEST(test_tai)
+{
+	struct timex t = { .modes = 0 };
+
+	if (adjtimex(&t) >= 0)
+		ck_assert_int_eq(clock_tai(), t.tai);
+}
+END_TEST
+
+SUITE("clock", test_replace, test_tai)

@@ -170,5 +170,71 @@ START_TEST(steps_are_told)
 }
 END_TEST
 
-SUITE("clock_watch", what_is_wrong, clocks_without_leap_seconds,
+/* 2016-12-31T23:59:60 was the last one. */
+#define NEW_YEAR (1483228800 * NS_SECOND)
+
+static void
+leap(int64_t ours, double data)
+{
+	struct data_clock_window window;
+
+	w = (struct clock_watch){ 0 };
+	for (int i = 0; i < 20; i++) {
+		bool over = i >= 10;
+
+		/* Our clock repeats a second, and then so much of it is known. */
+		window = window_of(i, over ? -(double)ours + data : 0, 0);
+		window.offset = over ? -ours * NS_SECOND : 0;
+		for (unsigned k = 0; k < window.threads; k++)
+			window.thread[k].arrived += window.offset;
+		clock_watch_tai(&w, over ? 36 + ours : 36,
+				NEW_YEAR + (i - 10 - ours * over) * NS_SECOND);
+		clock_watch_look(&w, &window, 0, &stepped);
+	}
+}
+
+START_TEST(leap_seconds)
+{
+	static const struct {
+		int64_t seconds; /* from the leap second's end */
+		const char *said;
+	} at[] = {
+		{ 3, ": it took a leap second, and ours did not" },
+		{ -3, ": it took a leap second, and ours did not" },
+		{ 100, "" },
+		{ 31 * 86400 + 3, "" }, /* 1 February */
+		{ 181 * 86400 + 3, ": it took a leap second, and ours did "
+				   "not" }, /* 1 July */
+	};
+
+	/* Both take it: a step, and nothing is wrong. */
+	leap(1, 1);
+	ck_assert_uint_eq(w.clock.steps, 1);
+	ck_assert_str_eq(clock_watch_step(&w, NEW_YEAR + 12 * NS_SECOND),
+			 ": it took the leap second, as ours did");
+	ck_assert_int_eq(w.wrong, CLOCK_RIGHT);
+	/* Ours alone. */
+	leap(1, 0);
+	ck_assert_uint_eq(w.clock.steps, 0);
+	ck_assert_str_eq(w.why,
+			 "the time of the data is 1.000 s ahead of ours: "
+			 "it did not take the leap second that ours "
+			 "took");
+	/* The data's alone. */
+	leap(0, 1);
+	ck_assert_uint_eq(w.clock.steps, 1);
+	for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+		ck_assert_str_eq(
+		    clock_watch_step(&w, NEW_YEAR + at[i].seconds * NS_SECOND),
+		    at[i].said);
+	/* A step of something else is none, and TAI may be told late. */
+	leap(0, 0.9);
+	ck_assert_str_eq(clock_watch_step(&w, NEW_YEAR), "");
+	clock_watch_tai(&w, 0, NEW_YEAR);
+	clock_watch_tai(&w, 37, NEW_YEAR);
+	ck_assert_int_eq(w.leap_ns, 0);
+}
+END_TEST
+
+SUITE("clock_watch", leap_seconds, what_is_wrong, clocks_without_leap_seconds,
       a_thread_is_apart, half_years, steps_are_told)
