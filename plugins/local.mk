@@ -47,6 +47,7 @@ RECEIVE_SOCKETS = \
 	%D%/receive/packet.h \
 	%D%/receive/udp/socket.c %D%/receive/udp/socket.h \
 	%D%/receive/udp/sockets.c %D%/receive/udp/sockets.h \
+	%D%/receive/udp/stamp.h \
 	%D%/receive/udp/train.c %D%/receive/udp/train.h
 %C%_receive_fanout_la_SOURCES = %D%/receive/udp/fanout.c $(RECEIVE_SOCKETS) \
 	%D%/receive/udp/datagram.c %D%/receive/udp/datagram.h \

@@ -51,6 +51,9 @@ enum {
 	RECEIVE_SEQUENCE = 4, /* `sequence` is valid: it came beside the
 			       * packet, and takes precedence over the
 			       * format's */
+	RECEIVE_CARD = 8,     /* `arrived` is the stamp of a network card, in
+			       * UTC, not the kernel's; only while
+			       * receive_batch::card is set */
 };
 
 /*
@@ -103,6 +106,10 @@ struct receive_batch {
 	bool empty;  /* set by a plugin that knows that nothing is left to
 		      * read for now: the core need not call again to find
 		      * out */
+	bool card;   /* set by the core, with `stamps`: a stamp of the network
+		      * card is better than the kernel's, because these packets
+		      * are looked at; packets of one source need not be in the
+		      * order of such stamps */
 	struct receive_packet packet[RECEIVE_BATCH];
 	unsigned packets; /* set by the plugin: number of entries in `packet` */
 };

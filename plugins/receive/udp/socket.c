@@ -501,19 +501,25 @@ static void
 message_tell(struct udp_socket *s, struct socket_reader *r,
 	     struct receive_batch *b, unsigned i)
 {
-	const struct mmsghdr *m = &r->message[i];
+	struct mmsghdr *m = &r->message[i];
 	struct packet_mark mark = { 0 };
+	struct stamps stamps = { 0 };
 
 	if (r->asked)
 		mark = mark_by(s, r, &r->from[i]);
-	if (s->stamped)
-		mark.arrived = stamp_of(&m->msg_hdr);
+	if (s->stamped) {
+		stamps = stamps_of(&m->msg_hdr);
+		mark.arrived = stamps.kernel;
+	}
 	if (m->msg_hdr.msg_flags & MSG_TRUNC)
 		mark.flags |= RECEIVE_CUT;
 	if (r->spare && m->msg_len > pair_bytes(&b->pair[i]))
 		message_tell_row(r, b, i, mark);
 	else
 		packet_tell(b, &b->pair[i], m->msg_len, mark);
+	if (b->card)
+		stamp_mark(&b->packet[b->packets - 1],
+			   stamp_card(&stamps, r->train.tai));
 }
 
 /*

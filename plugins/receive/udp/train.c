@@ -22,6 +22,7 @@ train_make(struct train *t, const struct receive_args *args)
 	uint32_t size = args->prefix + args->payload;
 
 	t->prefix = args->prefix;
+	t->tai = stamp_tai();
 	t->longest = args->longest > size ? args->longest : size;
 	t->varies = t->longest != size;
 	t->pairs = t->varies ? RECEIVE_BATCH : TRAIN_BYTES / size + 1;
@@ -72,18 +73,18 @@ iovec_aim(struct train *t, const struct receive_batch *b)
 }
 
 /*
- * Reads the control messages: the stamp, and the length of each datagram but
+ * Reads the control messages: the stamps, and the length of each datagram but
  * the last.  A single datagram has no length there; its own is taken.
  */
 static void
 beside_read(struct train *t, struct msghdr *m)
 {
 	t->segment = t->total;
-	t->arrived = 0;
+	t->stamps = (struct stamps){ 0 };
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
 		int n;
 
-		if (stamp_is(c, &t->arrived) || c->cmsg_level != IPPROTO_UDP ||
+		if (stamp_is(c, &t->stamps) || c->cmsg_level != IPPROTO_UDP ||
 		    c->cmsg_type != UDP_GRO)
 			continue;
 		memcpy(&n, CMSG_DATA(c), sizeof n);
@@ -189,12 +190,16 @@ tell_pairs(struct train *t, struct receive_batch *b)
 {
 	const struct receive_pair *pair = b->pair, *end = pair + t->given;
 	size_t left = t->total, bytes;
+	unsigned first = b->packets;
 
 	do {
 		bytes = left < t->segment ? left : t->segment;
 		packet_tell(b, pair++, bytes, t->mark);
 		left -= bytes;
 	} while (left && pair < end);
+	/* Those behind the first came later than the card says. */
+	if (b->card)
+		stamp_mark(&b->packet[first], stamp_card(&t->stamps, t->tai));
 	rest_keep(t, t->overflow, left);
 }
 
@@ -219,7 +224,7 @@ void
 train_tell(struct train *t, struct receive_batch *b, struct packet_mark mark)
 {
 	t->mark = mark;
-	t->mark.arrived = t->arrived;
+	t->mark.arrived = t->stamps.kernel;
 	if (is_expected(t, b)) {
 		tell_pairs(t, b);
 	} else if (t->segment == t->total && t->total > t->longest) {

@@ -61,7 +61,7 @@ source_take(struct probe_look *l, unsigned source)
 		b.pairs = b.room = b.want = RECEIVE_BATCH;
 		b.packets = 0;
 		b.known = b.again = false;
-		b.stamps = true;
+		b.stamps = b.card = true;
 		if (ops->receive(l->state, source, &b) < 0) {
 			l->poll[source].fd = -1;
 			return;

@@ -454,7 +454,9 @@ clock_take(const struct session *s, struct info *info)
 	info->clock_apart_s = apart ? (double)apart->ns / 1e9 : NAN;
 	info->clock_spread_s = data_clock_spread(clock);
 	if (clock->points)
-		info->clock_stamps = clock->stamped ? "kernel" : "read";
+		info->clock_stamps = !clock->stamped ? "read"
+				     : clock->carded ? "card"
+						     : "kernel";
 }
 
 /* Sets where packets came from and were lost. */

@@ -53,6 +53,7 @@ data_clock_clear(struct data_clock_window *w)
 {
 	w->threads = w->at = 0;
 	w->stamped = true;
+	w->carded = false;
 }
 
 /* Finds a thread, or adds it; NULL: there are too many.  Threads mostly take
@@ -117,6 +118,7 @@ data_clock_merge(struct data_clock_window *w,
 	w->fps = from->fps;
 	w->offset = from->offset;
 	w->stamped &= from->stamped;
+	w->carded |= from->carded;
 	for (unsigned i = 0; i < from->threads; i++) {
 		const struct data_clock_thread *f = &from->thread[i];
 		struct data_clock_thread *t =
@@ -351,6 +353,7 @@ data_clock_add(struct data_clock *c, const struct data_clock_window *w)
 	own_look(c, w->offset);
 	p.behind = t->behind - c->stepped;
 	c->stamped = w->stamped;
+	c->carded = w->carded;
 	if (c->points)
 		off = beside(c, &p, &most);
 	if (llabs(off) <= most) {

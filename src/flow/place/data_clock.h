@@ -42,6 +42,7 @@ struct data_clock_window {
 	/* Every packet had a time stamp; else some have the time at which they
 	 * were read. */
 	bool stamped;
+	bool carded;	      /* some have the stamp of a network card */
 	unsigned threads, at; /* at: the one found last */
 	struct data_clock_thread thread[DATA_CLOCK_THREADS];
 };
@@ -91,8 +92,9 @@ struct data_clock {
 	} point[DATA_CLOCK_POINTS], out[DATA_CLOCK_OUT];
 	uint64_t points; /* since the line began; the last ones are kept */
 	unsigned outs;
-	bool stamped, known; /* known: a window came */
-	int64_t offset;	     /* of the last window */
+	bool stamped, carded; /* see data_clock_window */
+	bool known;	      /* known: a window came */
+	int64_t offset;	      /* of the last window */
 
 	uint64_t steps;
 	int64_t step_ns; /* the last one */

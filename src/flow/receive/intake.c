@@ -190,6 +190,7 @@ clock_look(struct intake_source *s, const struct receive_batch *b)
 		if (!(p.has & FORMAT_TIME) || p.part)
 			continue;
 		in->window.stamped &= k->arrived != 0;
+		in->window.carded |= (k->flags & RECEIVE_CARD) != 0;
 		data_clock_packet(
 		    &in->window, s->sub, &p, format_time_ns(&shape, &p),
 		    k->arrived ? k->arrived : read,
@@ -489,6 +490,7 @@ intake_pass(struct intake_source *s, unsigned batches, int64_t now_ns,
 		b.packets = 0;
 		b.known = b.again = b.empty = false;
 		b.stamps = t.near || s->clock;
+		b.card = s->clock && !t.near;
 		b.room = pairs_aim(s, lead, pair, b.pairs);
 		err = in->a.ops->receive(in->a.state, s->number, &b);
 		if (err < 0) {

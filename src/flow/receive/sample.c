@@ -458,16 +458,17 @@ trail_find(struct sample *s, unsigned sub, const struct format_packet *p)
  * are known, only the first of a second says a time. */
 static void
 clock_add(struct sample *s, unsigned sub, const struct format_packet *p,
-	  int64_t arrived, int64_t now_ns)
+	  const struct receive_packet *k, int64_t now_ns)
 {
 	struct format_shape shape = { .fps = s->fps ? s->fps : 1 };
 
 	s->window.fps = shape.fps;
 	if (!s->fps && p->frame)
 		return;
-	s->window.stamped &= arrived != 0;
+	s->window.stamped &= k->arrived != 0;
+	s->window.carded |= (k->flags & RECEIVE_CARD) != 0;
 	data_clock_packet(&s->window, sub, p, format_time_ns(&shape, p),
-			  arrived ? arrived : now_ns, "");
+			  k->arrived ? k->arrived : now_ns, "");
 }
 
 static void
@@ -546,7 +547,7 @@ frame_look(struct sample *s, unsigned sub, const struct receive_packet *k,
 		sequence_look(s, sub, p.sequence);
 	if (!(p.has & FORMAT_TIME) || p.part)
 		return;
-	clock_add(s, sub, &p, k->arrived, now_ns);
+	clock_add(s, sub, &p, k, now_ns);
 	frame_add(s, sub, &p, now_ns);
 }
 

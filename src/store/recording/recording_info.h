@@ -110,8 +110,9 @@ enum {
 	  "s by which `clock_s` varies from second to second, a standard "     \
 	  "deviation over a minute: less than that cannot be told")            \
 	X(TEXT, clock_stamps, INFO | INFO_END | INFO_COUNTED,                  \
-	  "who says when packets arrive: kernel, or read (the receiver, when " \
-	  "it reads them)")                                                    \
+	  "who says when packets arrive: card, kernel, or read (the "          \
+	  "receiver, "                                                         \
+	  "when it reads them)")                                               \
 	X(JSON, overrun_causes, INFO | INFO_END | INFO_COUNTED,                \
 	  "list of what held up the receivers when `overruns` grew: "          \
 	  "INFO_CAUSE_KEYS")                                                   \

@@ -195,6 +195,7 @@ START_TEST(windows_are_merged)
 		data_clock_clear(&one);
 		one.number = 3;
 		one.stamped = i != 5;
+		one.carded = i == 7;
 		p.thread = i % (DATA_CLOCK_THREADS / 2);
 		data_clock_packet(&one, 7, &p, 0, 1000 - i, "a");
 		data_clock_merge(&w, &one);
@@ -202,6 +203,7 @@ START_TEST(windows_are_merged)
 	ck_assert_uint_eq(w.threads, DATA_CLOCK_THREADS / 2);
 	ck_assert_uint_eq(w.number, 6 * DATA_CLOCK_THREADS);
 	ck_assert(!w.stamped);
+	ck_assert(w.carded);
 	for (unsigned i = 0; i < w.threads; i++) {
 		ck_assert_uint_eq(w.thread[i].packets, 4);
 		ck_assert_uint_eq(w.thread[i].sub, 7);
@@ -209,6 +211,10 @@ START_TEST(windows_are_merged)
 				 1000 - 3 * DATA_CLOCK_THREADS / 2 -
 				     (int)w.thread[i].thread);
 	}
+	data_clock_add(&c, &w);
+	ck_assert(!c.stamped && c.carded);
+	data_clock_clear(&w);
+	ck_assert(w.stamped && !w.carded);
 }
 END_TEST
 
