@@ -34,9 +34,10 @@ is_well()
 # flow: packets come until flow_stop
 flow()
 {
+	next=$((next + 1000000))
 	"$SPATE" gen --to "udp://127.0.0.1:$port" --format raw --payload 1024 \
 		--prefix 8 --sequence le64@0 --rate 40Mbps --for 120s --quiet \
-		--first $((next += 1000000)) "$@" >/dev/null 2>&1 &
+		--first $next "$@" >/dev/null 2>&1 &
 	sender=$!
 	at_end "kill $sender 2>/dev/null"
 }

@@ -5,6 +5,11 @@
  * that pause between heaps, and for a disk that writes 64 MiB at 20 MB/s; an
  * alarm still comes within five seconds.  Syncs come every `durable` (5 s), so
  * the last link has that time, too.
+ *
+ * A disk that hangs with a block makes nothing durable either, and the last sync
+ * was before the last block: without more care that link would break first.  So
+ * the time in which blocks wait and no disk takes one counts for the write link
+ * alone; the two that depend on it stand still.
  */
 #include "daemon/sessions/health.h"
 
@@ -16,9 +21,16 @@
 void
 health_begin(struct health *h, int64_t now, int64_t sync)
 {
-	*h = (struct health){ .sync = sync };
+	*h = (struct health){ .sync = sync, .at = now };
 	for (int i = 0; i < HEALTH_LINKS; i++)
 		h->link[i].since = now;
+}
+
+/* ns that count since the link last went on. */
+static int64_t
+part_silent(const struct health_part *p, int64_t now)
+{
+	return now - p->since - p->stood;
 }
 
 /* Returns whether the link broke or became whole.  `grew`: its count did;
@@ -31,16 +43,22 @@ part_look(struct health_part *p, bool grew, bool idle, int64_t patience,
 
 	if (grew)
 		p->broken = false;
-	else if (!idle && now - p->since > patience)
+	else if (!idle && part_silent(p, now) > patience)
 		p->broken = true;
-	if (grew || (idle && !p->broken))
+	if (grew || (idle && !p->broken)) {
 		p->since = now;
+		p->stood = 0;
+	}
 	return p->broken != was;
 }
 
 unsigned
 health_look(struct health *h, const struct health_counts *c, int64_t now)
 {
+	/* Write first: place and durable depend on it. */
+	static const enum health_link order[HEALTH_LINKS] = {
+		HEALTH_WRITE, HEALTH_ARRIVE, HEALTH_PLACE, HEALTH_DURABLE
+	};
 	const struct health_counts *last = &h->last;
 	const struct {
 		bool grew, idle;
@@ -54,19 +72,25 @@ health_look(struct health *h, const struct health_counts *c, int64_t now)
 		[HEALTH_DURABLE] = { c->durable != last->durable,
 				     c->bytes == c->durable, h->sync },
 	};
+	bool stalls = !is[HEALTH_WRITE].grew && !is[HEALTH_WRITE].idle;
 	unsigned changed = 0;
 
 	for (unsigned i = 0; i < HEALTH_LINKS; i++) {
+		enum health_link link = order[i];
+		struct health_part *p = &h->link[link];
 		/* Without disks memory fills up, and nothing is stored; nor is
 		 * anything synced. */
-		bool hit = (i == HEALTH_PLACE || i == HEALTH_DURABLE) &&
-			   h->link[HEALTH_WRITE].broken;
+		bool depends = link == HEALTH_PLACE || link == HEALTH_DURABLE;
+		bool hit = depends && h->link[HEALTH_WRITE].broken;
 
-		if (part_look(&h->link[i], is[i].grew, is[i].idle || hit,
-			      PATIENCE + is[i].more, now))
-			changed |= 1u << i;
+		if (depends && stalls)
+			p->stood += now - h->at;
+		if (part_look(p, is[link].grew, is[link].idle || hit,
+			      PATIENCE + is[link].more, now))
+			changed |= 1u << link;
 	}
 	h->last = *c;
+	h->at = now;
 	return changed;
 }
 
@@ -76,7 +100,7 @@ health_doubts(const struct health *h, enum health_link link, int64_t now)
 	int64_t more = link == HEALTH_DURABLE ? h->sync : 0;
 
 	return !h->link[link].broken &&
-	       now - h->link[link].since > DOUBT + more;
+	       part_silent(&h->link[link], now) > DOUBT + more;
 }
 
 bool

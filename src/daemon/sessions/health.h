@@ -39,10 +39,13 @@ struct health_counts {
 };
 
 struct health {
-	struct health_counts last; /* of the last look */
+	struct health_counts last; /* of the last look, */
+	int64_t at;		   /* and when that was */
 	int64_t sync; /* ns from sync to sync that the configuration asks for */
 	struct health_part {
 		int64_t since; /* when the count last grew, or was idle */
+		int64_t stood; /* ns of the time since then that do not count:
+				  no disk took a block */
 		bool broken;
 	} link[HEALTH_LINKS];
 };

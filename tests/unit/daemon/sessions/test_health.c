@@ -135,6 +135,44 @@ START_TEST(disks_that_do_not_sync)
 }
 END_TEST
 
+/* A disk hangs with a block just before a sync was due: that is no fault of the
+ * sync, which came last, nor of memory that is full at once. */
+START_TEST(a_disk_that_hangs_before_its_sync)
+{
+	const struct health_counts *hangs = MORE(.datagrams = 9, .waiting = 1);
+
+	go(FLOWS, 10);
+	go(MORE(.datagrams = 9, .placed = 9, .written = 1, .bytes = 9), 6);
+	ck_assert_uint_eq(go(hangs, 5), 1 << HEALTH_WRITE);
+	ck_assert_uint_eq(go(hangs, 60), 0);
+	c.waiting = 0;
+	ck_assert_uint_eq(
+	    go(MORE(.datagrams = 9, .placed = 9, .written = 9, .bytes = 9), 1),
+	    1 << HEALTH_WRITE);
+	ck_assert(health_is_well(&h));
+}
+END_TEST
+
+/* A hang that is too short for an alarm is not held against the sync. */
+START_TEST(a_short_hang)
+{
+	const struct health_counts *writes =
+	    MORE(.datagrams = 9, .placed = 9, .written = 1, .bytes = 9);
+	int64_t since;
+
+	go(FLOWS, 10);
+	since = h.link[HEALTH_DURABLE].since;
+	ck_assert_uint_eq(go(writes, 7), 0);
+	ck_assert_uint_eq(
+	    go(MORE(.datagrams = 9, .placed = 9, .waiting = 1), 3), 0);
+	c.waiting = 0;
+	ck_assert_uint_eq(go(writes, 1), 0);
+	ck_assert_int_eq(h.link[HEALTH_DURABLE].since, since);
+	ck_assert(health_doubts(&h, HEALTH_DURABLE, h.at));
+	ck_assert_uint_eq(go(writes, 1), 1 << HEALTH_DURABLE);
+}
+END_TEST
+
 SUITE("health", is_well_while_all_grows, silence_is_one_link, is_doubtful_first,
       never_a_packet, packets_that_are_not_stored, disks_that_take_nothing,
-      disks_that_do_not_sync)
+      disks_that_do_not_sync, a_disk_that_hangs_before_its_sync, a_short_hang)
