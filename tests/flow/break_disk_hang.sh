@@ -34,9 +34,13 @@ is_failed()
 	refused "it failed: no disk is left" spate check "$1" --max-loss 1
 }
 
+# is_read NAME: spated knows of it, and has read it; at first it knows no names
 is_read()
 {
-	[ "$(spate ls "$1" --json | jq -r .state)" != unread ]
+	local state
+
+	state=$(spate ls "$1" --json | jq -r .state)
+	[ -n "$state" ] && [ "$state" != unread ]
 }
 
 # All are full, and take its end: that it failed, and why, is its state from
