@@ -13,7 +13,7 @@
 #include "cli/show/losses.h"
 #include "cli/show/table.h"
 
-enum { SAID = 240 };
+enum { SAID = 320 };
 
 struct loss {
 	char where[80], what[SAID];
@@ -91,10 +91,13 @@ static void
 cause_say(struct loss *p, const json_t *cause)
 {
 	static const char *const met[][2] = {
-		{ "throttled", "its control group had no CPU time left" },
+		{ "throttled",
+		  "its control group, or one above it, had no CPU time left" },
 		{ "stolen", "the host had given its CPUs to others" },
 		{ "paged", "the receiver waited for memory from a disk" },
 		{ "waited", "the receiver waited for a CPU" },
+		{ "writeback",
+		  "the receiver waited while the kernel wrote from its cache" },
 		{ "busy", "the receiver had no rest" },
 	};
 	const char *name = field_text(cause, "cause");

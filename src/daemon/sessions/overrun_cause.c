@@ -10,12 +10,19 @@
  *
  * Which process had the CPU can only be seen while it still has it.  CPU times of
  * all processes are read when a receiver had waited, and again a second later.
+ * If it is one of the kernel's that write back, the overruns since then have
+ * that cause instead.  They are many, one at work for each disk: their times are
+ * added up.
+ *
+ * A group is throttled by its own quota, and by that of each group above it; the
+ * kernel counts each in the group that has it.
  */
 #include "daemon/sessions/overrun_cause.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +42,11 @@ enum {
 struct process_time {
 	pid_t pid;
 	uint64_t ticks;
-	char name[20];
+	/* Of a thread of the kernel with what it does: kworker/u8:1+flush-8:0. */
+	char name[OVERRUN_PROCESS - 16];
 };
+
+static const struct overrun_files kernel_files = { "/proc", "/sys/fs/cgroup" };
 
 /* ---- what the kernel counts --------------------------------------------- */
 
@@ -85,43 +95,87 @@ ticks_ns(uint64_t ticks)
 	return ticks * (uint64_t)(NS_SECOND / sysconf(_SC_CLK_TCK));
 }
 
-/* Returns the ns for which the control group of this process was throttled so
- * far; 0 where there is none. */
+/* Returns the ns for which a control group and those above it were throttled.
+ * `line` is one of /proc/self/cgroup, "0::/a/b" of version 2 or
+ * "4:cpu,cpuacct:/a/b" of version 1, and is changed. */
 static uint64_t
-throttled_ns(void)
+group_throttled_ns(const struct overrun_files *files, char *line)
 {
-	char line[512], path[600];
-	const char *group;
+	char *kind = strchr(line, ':'), *cut;
+	char *group = kind ? strchr(kind + 1, ':') : NULL;
+	char path[PATH_MAX], stat[512];
+	uint64_t ns = 0;
 
-	group = line_find("/proc/self/cgroup", "0::", line, sizeof line);
-	line[strcspn(line, "\n")] = '\0';
-	snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.stat", group);
-	return column(line_find(path, "throttled_usec ", line, sizeof line),
-		      1) *
-	       1000;
+	if (!group)
+		return 0;
+	*group++ = '\0';
+	group[strcspn(group, "\n")] = '\0';
+	if (!strcmp(group, "/")) /* also of a container, seen from inside */
+		*group = '\0';
+	kind++;
+	if (*kind && strcmp(kind, "cpu") && strncmp(kind, "cpu,", 4))
+		return 0;
+	do {
+		if (snprintf(path, sizeof path, "%s/%s%s/cpu.stat",
+			     files->groups, kind, group) >= (int)sizeof path)
+			return ns;
+		if (*kind)
+			ns += column(line_find(path, "throttled_time ", stat,
+					       sizeof stat),
+				     1);
+		else
+			ns += column(line_find(path, "throttled_usec ", stat,
+					       sizeof stat),
+				     1) *
+			      1000;
+		cut = strrchr(group, '/');
+		if (cut)
+			*cut = '\0';
+	} while (cut);
+	return ns;
+}
+
+/* Returns the ns for which the control groups of this process were throttled so
+ * far; 0 where there are none. */
+static uint64_t
+throttled_ns(const struct overrun_files *files)
+{
+	char path[PATH_MAX], line[PATH_MAX + 100];
+	uint64_t ns = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/self/cgroup", files->proc);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof line, f))
+		ns += group_throttled_ns(files, line);
+	if (f)
+		fclose(f);
+	return ns;
 }
 
 static uint64_t
-stolen_ns(void)
+stolen_ns(const struct overrun_files *files)
 {
-	char line[512];
+	char path[PATH_MAX], line[512];
 
-	return ticks_ns(
-	    column(line_find("/proc/stat", "cpu ", line, sizeof line), 8));
+	snprintf(path, sizeof path, "%s/stat", files->proc);
+	return ticks_ns(column(line_find(path, "cpu ", line, sizeof line), 8));
 }
 
 static void
-thread_look(pid_t thread, struct overrun_clock *c)
+thread_look(const struct overrun_files *files, pid_t thread,
+	    struct overrun_clock *c)
 {
-	char path[64], line[1024];
+	char path[PATH_MAX], line[1024];
 	const char *text;
 
-	snprintf(path, sizeof path, "/proc/self/task/%d/schedstat",
+	snprintf(path, sizeof path, "%s/self/task/%d/schedstat", files->proc,
 		 (int)thread);
 	text = line_find(path, "", line, sizeof line);
 	c->ran = column(text, 1);
 	c->waited = column(text, 2);
-	snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+	snprintf(path, sizeof path, "%s/self/task/%d/stat", files->proc,
+		 (int)thread);
 	text = line_find(path, "", line, sizeof line);
 	c->faults = column(stat_columns(text), 12 - 2);
 }
@@ -130,16 +184,16 @@ thread_look(pid_t thread, struct overrun_clock *c)
 
 /* Returns a list of all processes with their CPU time, or NULL. */
 static struct process_time *
-processes_look(unsigned *n)
+processes_look(const struct overrun_files *files, unsigned *n)
 {
 	struct process_time *list = NULL, *more;
-	DIR *dir = opendir("/proc");
+	DIR *dir = opendir(files->proc);
 	struct dirent *e;
 	unsigned room = 0;
 
 	*n = 0;
 	while (dir && *n < PROCESSES && (e = readdir(dir))) {
-		char path[300], line[1024];
+		char path[PATH_MAX], line[1024];
 		const char *stat, *open;
 
 		if (!isdigit((unsigned char)e->d_name[0]))
@@ -151,10 +205,11 @@ processes_look(unsigned *n)
 				break;
 			list = more;
 		}
-		snprintf(path, sizeof path, "/proc/%s/stat", e->d_name);
+		snprintf(path, sizeof path, "%s/%s/stat", files->proc,
+			 e->d_name);
 		stat = line_find(path, "", line, sizeof line);
 		open = strchr(stat, '(');
-		if (!open)
+		if (!open || !*stat_columns(stat))
 			continue;
 		more = &list[(*n)++];
 		more->pid = (pid_t)atoi(e->d_name);
@@ -168,14 +223,39 @@ processes_look(unsigned *n)
 	return list;
 }
 
-static uint64_t
-ticks_before(const struct overrun_watch *w, const struct process_time *p)
+/* Returns the process as it was at the look before, or NULL. */
+static const struct process_time *
+process_before(const struct overrun_watch *w, const struct process_time *p)
 {
 	for (unsigned i = 0; i < w->processes; i++) {
 		if (w->before[i].pid == p->pid)
-			return w->before[i].ticks;
+			return &w->before[i];
 	}
-	return 0;
+	return NULL;
+}
+
+/* True for a thread of the kernel that writes to disks what programs left in its
+ * cache. */
+static bool
+writes_back(const char *name)
+{
+	return !strncmp(name, "kworker/", 8) &&
+	       (strstr(name, "flush-") || strstr(name, "writeback"));
+}
+
+/* Gives the overruns whose process was asked for another cause. */
+static void
+overruns_move(struct overrun_watch *w, enum overrun_cause to)
+{
+	struct overrun_account *from = &w->account[OVERRUN_WAITED];
+
+	w->account[to].overruns += w->asked;
+	w->account[to].last = from->last;
+	if (from->lost_ns > w->account[to].lost_ns)
+		w->account[to].lost_ns = from->lost_ns;
+	from->overruns -= w->asked;
+	if (!from->overruns)
+		*from = (struct overrun_account){ 0 };
 }
 
 /* Names the process that used most CPU time since the last look at processes,
@@ -183,34 +263,59 @@ ticks_before(const struct overrun_watch *w, const struct process_time *p)
 static void
 culprit_name(struct overrun_watch *w, int64_t ns)
 {
-	char *name = w->account[OVERRUN_WAITED].process;
+	enum overrun_cause cause = OVERRUN_WAITED;
+	struct {
+		const struct process_time *is;
+		uint64_t ticks;
+	} most = { NULL, 0 }, flusher = { NULL, 0 };
+	uint64_t flushed = 0;
 	unsigned n;
-	struct process_time *now = processes_look(&n), *most = NULL;
-	uint64_t ticks = 0;
+	struct process_time *now = processes_look(w->files, &n);
 
 	for (unsigned i = 0; i < n; i++) {
-		uint64_t used = now[i].ticks - ticks_before(w, &now[i]);
+		const struct process_time *was = process_before(w, &now[i]);
+		uint64_t used = now[i].ticks - (was ? was->ticks : 0);
 
-		if (now[i].pid == getpid() || used <= ticks)
+		if (now[i].pid == getpid())
 			continue;
-		ticks = used;
-		most = &now[i];
+		if (writes_back(now[i].name) ||
+		    (was && writes_back(was->name))) {
+			flushed += used;
+			if (used > flusher.ticks) {
+				flusher.is = &now[i];
+				flusher.ticks = used;
+			}
+		} else if (used > most.ticks) {
+			most.is = &now[i];
+			most.ticks = used;
+		}
 	}
-	if (most && ticks_ns(ticks) * 100 >= (uint64_t)ns * CULPRIT)
-		snprintf(name, OVERRUN_PROCESS, "%s (%d)", most->name,
-			 (int)most->pid);
+	if (flushed > most.ticks) {
+		most.is = flusher.is;
+		most.ticks = flushed;
+		cause = OVERRUN_WRITEBACK;
+	}
+	if (most.is && ticks_ns(most.ticks) * 100 >= (uint64_t)ns * CULPRIT) {
+		if (cause != OVERRUN_WAITED)
+			overruns_move(w, cause);
+		snprintf(w->account[cause].process, OVERRUN_PROCESS, "%s (%d)",
+			 most.is->name, (int)most.is->pid);
+		w->named = &w->account[cause];
+	}
 	free(now);
 }
 
 static void
 culprit_look(struct overrun_watch *w, bool waited, int64_t now)
 {
+	w->named = NULL;
 	if (w->before) {
 		culprit_name(w, now - w->before_at);
 		free(w->before);
 		w->before = NULL;
+		w->asked = 0;
 	} else if (waited) {
-		w->before = processes_look(&w->processes);
+		w->before = processes_look(w->files, &w->processes);
 		w->before_at = now;
 	}
 }
@@ -220,8 +325,9 @@ culprit_look(struct overrun_watch *w, bool waited, int64_t now)
 const char *
 overrun_cause_name(enum overrun_cause cause)
 {
-	static const char *const name[] = { "throttled", "stolen", "paged",
-					    "waited",	 "busy",   "unknown" };
+	static const char *const name[] = { "throttled", "stolen",    "paged",
+					    "waited",	 "writeback", "busy",
+					    "unknown" };
 
 	return name[cause];
 }
@@ -270,7 +376,8 @@ clocks_look(struct overrun_watch *w, int64_t now, int64_t *ns)
 	unsigned new = w->looks % OVERRUN_LOOKS;
 	unsigned old =
 	    w->looks + 1 < OVERRUN_LOOKS ? 0 : (w->looks + 1) % OVERRUN_LOOKS;
-	uint64_t throttled = throttled_ns(), stolen = stolen_ns();
+	uint64_t throttled = throttled_ns(w->files);
+	uint64_t stolen = stolen_ns(w->files);
 	struct overrun_clock met = { 0 };
 
 	w->looks++;
@@ -279,7 +386,7 @@ clocks_look(struct overrun_watch *w, int64_t now, int64_t *ns)
 		struct overrun_clock *c = &w->look[new][i];
 		const struct overrun_clock *was = &w->look[old][i];
 
-		thread_look(w->thread[i], c);
+		thread_look(w->files, w->thread[i], c);
 		c->throttled = throttled;
 		c->stolen = stolen;
 		met.ran = larger(met.ran, c->ran - was->ran);
@@ -293,13 +400,14 @@ clocks_look(struct overrun_watch *w, int64_t now, int64_t *ns)
 }
 
 void
-overrun_watch_open(struct overrun_watch *w, const pid_t *thread,
-		   unsigned threads)
+overrun_watch_open(struct overrun_watch *w, const struct overrun_files *files,
+		   const pid_t *thread, unsigned threads)
 {
 	bool whole;
 	int64_t ns;
 
-	*w = (struct overrun_watch){ .threads = threads };
+	*w = (struct overrun_watch){ .files = files ? files : &kernel_files,
+				     .threads = threads };
 	w->thread = malloc(threads * sizeof *thread);
 	whole = w->thread;
 	for (int i = 0; i < OVERRUN_LOOKS; i++) {
@@ -328,14 +436,16 @@ overrun_watch_look(struct overrun_watch *w, uint64_t overruns, int64_t now,
 	met = clocks_look(w, now, &ns);
 	w->overruns = overruns;
 	*cause = overrun_cause_of(&met, ns, lost_ns);
+	if (more) {
+		account = &w->account[*cause];
+		account->overruns += more;
+		if (*lost_ns > account->lost_ns)
+			account->lost_ns = *lost_ns;
+		account->last = clock_now();
+	}
+	if (more && *cause == OVERRUN_WAITED)
+		w->asked += more;
 	culprit_look(w, more && *cause == OVERRUN_WAITED, now);
-	if (!more)
-		return 0;
-	account = &w->account[*cause];
-	account->overruns += more;
-	if (*lost_ns > account->lost_ns)
-		account->lost_ns = *lost_ns;
-	account->last = clock_now();
 	return more;
 }
 

@@ -13,10 +13,13 @@
  * met with in the two seconds before, as the kernel tells.  The event loop's
  * thread; nothing is asked of a receiver.
  *
- *   throttled  the control group of spated had used up its CPU time
+ *   throttled  the control group of spated, or one above it, had used up its CPU
+ *              time
  *   stolen     the host of this virtual machine gave its CPUs to others
  *   paged      a receiver waited for a page that was read from a disk
  *   waited     a receiver was ready to run, and another thread had its CPU
+ *   writeback  a receiver was ready to run, and the kernel used the CPUs to write
+ *              to disks what programs had left in its cache
  *   busy       a receiver ran all the time: too much comes for one thread
  *   unknown    none of these: a burst was longer than the buffer
  */
@@ -25,6 +28,7 @@ enum overrun_cause {
 	OVERRUN_STOLEN,
 	OVERRUN_PAGED,
 	OVERRUN_WAITED,
+	OVERRUN_WRITEBACK, /* only known a second later */
 	OVERRUN_BUSY,
 	OVERRUN_UNKNOWN,
 	OVERRUN_CAUSES,
@@ -41,9 +45,15 @@ enum overrun_cause overrun_cause_of(const struct overrun_clock *met, int64_t ns,
 				    int64_t *lost_ns);
 const char *overrun_cause_name(enum overrun_cause cause);
 
-enum { OVERRUN_PROCESS = 40, OVERRUN_LOOKS = 3 };
+enum { OVERRUN_PROCESS = 80, OVERRUN_LOOKS = 3 };
+
+/* Folders where the kernel tells it. */
+struct overrun_files {
+	const char *proc, *groups;
+};
 
 struct overrun_watch {
+	const struct overrun_files *files;
 	pid_t *thread; /* of its receivers */
 	unsigned threads;
 	/* Looks of the last seconds, a ring: one clock for each thread. */
@@ -65,11 +75,15 @@ struct overrun_watch {
 	struct process_time *before;
 	unsigned processes;
 	int64_t before_at; /* steady ns */
+	uint64_t asked;	   /* overruns since then, of receivers that waited */
+	/* The account whose process was named by the last look, or NULL. */
+	const struct overrun_account *named;
 };
 
 /* Opens a watch over these threads; what it lacks memory for, it does not
- * watch. */
-void overrun_watch_open(struct overrun_watch *w, const pid_t *thread,
+ * watch.  `files`: not those of the kernel; they outlive the watch. */
+void overrun_watch_open(struct overrun_watch *w,
+			const struct overrun_files *files, const pid_t *thread,
 			unsigned threads);
 void overrun_watch_close(struct overrun_watch *w);
 

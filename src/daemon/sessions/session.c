@@ -658,7 +658,7 @@ overruns_begin(struct session *s)
 
 	for (unsigned k = 0; thread && k < in->shares; k++)
 		thread[k] = receiver_thread(in->share[k].member->receiver);
-	overrun_watch_open(&s->overruns, thread, thread ? in->shares : 0);
+	overrun_watch_open(&s->overruns, NULL, thread, thread ? in->shares : 0);
 	free(thread);
 }
 
@@ -975,14 +975,33 @@ session_subs_sample(struct session *s, int64_t now)
 	}
 }
 
+/* Logs who had the CPU that a receiver waited for, when that is known. */
+static void
+culprit_tell(const struct session *s)
+{
+	const struct overrun_watch *w = &s->overruns;
+
+	if (!w->named)
+		return;
+	log_line(LEVEL_WARN, s->name,
+		 "%s had most of the CPU time in the second after its receiver "
+		 "waited%s",
+		 w->named->process,
+		 w->named == &w->account[OVERRUN_WRITEBACK]
+		     ? ": the kernel writes to disks what programs left in its "
+		       "cache"
+		     : "");
+}
+
 /* Logs new overruns with their cause, once for all parts of a stream. */
 static void
 overruns_tell(struct session *s, int64_t now)
 {
 	static const char *const met[OVERRUN_CAUSES] = {
 		[OVERRUN_THROTTLED] =
-		    "the control group of spated had no CPU time left for "
-		    "%.0f ms; raise CPUQuota= of the service",
+		    "the control group of spated, or one above it, had no CPU "
+		    "time left for %.0f ms; raise CPUQuota= of the service, or "
+		    "of its slice",
 		[OVERRUN_STOLEN] = "the host of this virtual machine gave its "
 				   "CPUs to others for %.0f ms",
 		[OVERRUN_PAGED] = "its receiver waited for memory that was "
@@ -1000,7 +1019,10 @@ overruns_tell(struct session *s, int64_t now)
 			       now, &cause, &lost_ns);
 	char why[200];
 
-	if (!n || s->part)
+	if (s->part)
+		return;
+	culprit_tell(s);
+	if (!n)
 		return;
 	snprintf(why, sizeof why, met[cause], (double)lost_ns / 1e6);
 	log_line(LEVEL_WARN, s->name,

@@ -147,10 +147,11 @@ enum {
 
 #define INFO_CAUSE_KEYS(X)                                                     \
 	X(TEXT, cause, INFO,                                                   \
-	  "throttled (the control group had no CPU time left), stolen (by "    \
-	  "the host of a virtual machine), paged (a receiver waited for "      \
-	  "memory from a disk), waited (for a CPU), busy (it ran all the "     \
-	  "time) or unknown")                                                  \
+	  "throttled (the control group, or one above it, had no CPU time "    \
+	  "left), stolen (by the host of a virtual machine), paged (a "        \
+	  "receiver waited for memory from a disk), waited (for a CPU), "      \
+	  "writeback (for one that the kernel used to write from its cache "   \
+	  "to disks), busy (it ran all the time) or unknown")                  \
 	X(COUNT, overruns, INFO, "that had it")                                \
 	X(MS, lost_ms, INFO, "the most that it took in two seconds")           \
 	X(TEXT, process, INFO, "that had the CPU, with its number")            \
