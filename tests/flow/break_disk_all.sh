@@ -162,6 +162,9 @@ spate stop hasty >/dev/null
 same "state of hasty" "$(info hasty .state)" failed
 same "why" "$(info hasty .why)" "no disk is left"
 [ "$(drop hasty unwritten)" -gt 0 ] || fail "nothing is unwritten"
+same "drops with a cause" "$(info hasty '[.no_buffer_causes[] |
+	select(.cause == "gone" and .disk) | .packets] | add')" \
+	"$(drop hasty no_buffer)"
 same "datagrams of hasty" "$(info hasty .datagrams)" "$hasty"
 sums hasty
 grep -q "hasty: no disk takes its last [0-9]* blocks: they are lost" "$log"

@@ -91,7 +91,9 @@ wait_for 30 came scan 4000
 send good:4000:2000
 wait_for 30 all_durable scan 4000
 freeze
-send good:6000:20000
+send good:6000:1000
+nap 1.5
+send good:7000:19000
 wait_for 30 came scan "$sent"
 wait_for 30 warned scan
 [ "$(info scan .drops.no_buffer)" -gt 10000 ] || fail "memory took it all"
@@ -104,6 +106,12 @@ sums scan
 lost=$(info scan .drops.no_buffer)
 same "other drops" "$(info scan '.drops | add')" "$lost"
 lost_is scan "$lost"
+all_caused scan
+[[ " $causes " == *" stalled "* ]] || fail "the causes are: $causes"
+same "the disk that stalled" "$(info scan '[.no_buffer_causes[] |
+	select(.cause == "stalled") | .disk] | unique | join(" ")')" "${disks[0]}"
+spate info scan | grep -q "no_buffer *[0-9]* when ${disks[0]} did not answer for up to" ||
+	fail "$(spate info scan)"
 refused "were lost, more than max_loss = 1 %; dropped here: $lost no_buffer" \
 	spate check scan
 spate check scan --max-loss 1 >/dev/null

@@ -38,6 +38,8 @@
 #   gen ARGS              `spate gen` to $port; what it did is in $work/gen.json
 #   gen_did KEY           a number of that, as .lost
 #   came NAME N           for wait_for: were N datagrams taken in?
+#   all_caused NAME       fails unless each `no_buffer` drop of one that ended has a
+#                         cause; $causes is what they are, as "stalled behind"
 #   settle NAME N         waits until N datagrams were taken in, or no more come
 #   take ARGS             records `gen ARGS` of stream s, whole, as $taken; again
 #                         and slower while the kernel had to drop some of it,
@@ -447,6 +449,18 @@ settle()
 		still=$((n == was ? still + 1 : 0))
 		nap 0.1
 	done
+}
+
+all_caused()
+{
+	local from
+
+	for from in "--socket $socket" "--disks $(disks_list)"; do
+		same "drops with a cause, $from" "$("$SPATE" info "$1" \
+			${from} --json | jq '[.no_buffer_causes[].packets] | add // 0')" \
+			"$(info "$1" '.drops.no_buffer // 0')"
+	done
+	causes=$(info "$1" '[.no_buffer_causes[].cause] | unique | join(" ")')
 }
 
 # Where rmem_max is small and the machine busy, a socket overruns: that is no

@@ -142,6 +142,8 @@ for name in slow late; do
 	spate stop "$name" --quiet
 	same "overruns of $name" "$(info "$name" .overruns)" 0
 done
+all_caused late
+[[ " $causes " == *" memory "* ]] || fail "the causes are: $causes"
 same "packets of slow" "$(info slow .packets)" 54000
 same "packets of late" "$(info late .packets)" $((60000 - lost))
 same "lost of late" "$(info late .packets_lost)" "$lost"

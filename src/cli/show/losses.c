@@ -5,7 +5,7 @@
  */
 #include <inttypes.h>
 #include <jansson.h>
-#include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +18,18 @@ enum { SAID = 320 };
 struct loss {
 	char where[80], what[SAID];
 };
+
+/* Appends to what is said of a loss, as far as there is room. */
+static void __attribute__((format(printf, 2, 3)))
+add(struct loss *p, const char *format, ...)
+{
+	size_t at = strlen(p->what);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(p->what + at, sizeof p->what - at, format, args);
+	va_end(args);
+}
 
 /* Writes "12 rx_missed_errors, 3 rx_dropped"; false: no losses. */
 static bool
@@ -104,21 +116,18 @@ cause_say(struct loss *p, const json_t *cause)
 	const char *process = field_text(cause, "process");
 	const char *why = "nothing held up the receiver";
 	double ms = field_real(cause, "lost_ms");
-	int at;
 
 	for (size_t i = 0; i < sizeof met / sizeof *met; i++) {
 		if (!strcmp(name, met[i][0]))
 			why = met[i][1];
 	}
 	snprintf(p->where, sizeof p->where, "overruns");
-	at = snprintf(p->what, sizeof p->what, "%" PRIu64 " when %s",
-		      field_number(cause, "overruns"), why);
-	if (!isnan(ms))
-		at += snprintf(p->what + at, sizeof p->what - (size_t)at,
-			       ", for up to %.0f ms of 2 s", ms);
+	p->what[0] = '\0';
+	add(p, "%" PRIu64 " when %s", field_number(cause, "overruns"), why);
+	if (ms > 0) /* 0: unknown */
+		add(p, ", for up to %.0f ms of 2 s", ms);
 	if (*process)
-		snprintf(p->what + at, sizeof p->what - (size_t)at,
-			 "; %s had it", process);
+		add(p, "; %s had it", process);
 }
 
 /* Tells who lost, where several send. */
@@ -147,6 +156,43 @@ sender_say(struct loss *p, const json_t *sender)
 	return lost;
 }
 
+/* True for a cause of which the disk is the subject. */
+static bool
+is_about(const char *cause)
+{
+	return !strcmp(cause, "stalled") || !strcmp(cause, "slow");
+}
+
+/* Tells why packets found no free block. */
+static void
+no_buffer_say(struct loss *p, const json_t *cause)
+{
+	static const char *const met[][2] = {
+		{ "stalled", "did not answer" },
+		{ "gone", "no disk took blocks" },
+		{ "memory", "another recording had its memory yet" },
+		{ "writeback", "the kernel wrote what was in its cache" },
+		{ "slow", "was slower than the others" },
+	};
+	const char *name = field_text(cause, "cause");
+	const char *disk = field_text(cause, "disk");
+	const char *why = "the disks took less than came";
+	double ms = field_real(cause, "stall_ms");
+
+	for (size_t i = 0; i < sizeof met / sizeof *met; i++) {
+		if (!strcmp(name, met[i][0]))
+			why = met[i][1];
+	}
+	snprintf(p->where, sizeof p->where, "no_buffer");
+	p->what[0] = '\0';
+	add(p, "%" PRIu64 " when %s%s%s", field_number(cause, "packets"),
+	    is_about(name) ? disk : "", is_about(name) ? " " : "", why);
+	if (ms > 0) /* 0: unknown */
+		add(p, " for up to %.1f s", ms / 1e3);
+	if (*disk && !is_about(name))
+		add(p, "; %s", disk);
+}
+
 static void
 losses_tell(const json_t *info, void (*tell)(void *to, const struct loss *p),
 	    void *to)
@@ -173,6 +219,10 @@ losses_tell(const json_t *info, void (*tell)(void *to, const struct loss *p),
 	}
 	json_array_foreach(json_object_get(info, "overrun_causes"), i, one) {
 		cause_say(&p, one);
+		tell(to, &p);
+	}
+	json_array_foreach(json_object_get(info, "no_buffer_causes"), i, one) {
+		no_buffer_say(&p, one);
 		tell(to, &p);
 	}
 }

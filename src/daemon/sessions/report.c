@@ -470,6 +470,7 @@ report_from(struct session *s, struct info *info)
 	info->kernel = kernel_report(s);
 	clock_take(s, info);
 	info->overrun_causes = overrun_watch_json(&s->overruns);
+	info->no_buffer_causes = no_buffer_watch_json(&s->no_buffer);
 	list = origins_find(s->input);
 	if (!list)
 		return;

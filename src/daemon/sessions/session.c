@@ -787,6 +787,32 @@ folders_sync(struct session *s)
 	}
 }
 
+/* Finds why packets were dropped, and logs it at once, so that a disk can be
+ * mended or the next scan saved; at most once a second.  The line at the end has
+ * the rest. */
+static void
+no_buffer_tell(struct session *s, const struct counts *c, int64_t now)
+{
+	uint64_t n = c->drop[DROP_NO_BUFFER];
+	const struct no_buffer_account *a = no_buffer_watch_look(
+	    &s->no_buffer, n, s->host->disks, s->input->pool, now);
+	char why[PATH_MAX + 120];
+
+	if (a)
+		s->no_buffer_last = a;
+	if (n == s->no_buffer_told || now - s->no_buffer_at < NS_SECOND)
+		return;
+	log_line(LEVEL_WARN, s->name,
+		 "%" PRIu64 " packets were dropped (no_buffer), %" PRIu64
+		 " in all: %u of its %u blocks are free; %s",
+		 n - s->no_buffer_told, n,
+		 block_pool_free_blocks(s->input->pool),
+		 block_pool_blocks(s->input->pool),
+		 no_buffer_why(s->no_buffer_last, why, sizeof why));
+	s->no_buffer_told = n;
+	s->no_buffer_at = now;
+}
+
 static void
 folders_end(struct session *s)
 {
@@ -798,7 +824,13 @@ folders_end(struct session *s)
 		.kind = INDEX_END,
 	};
 	struct disk_set *set = s->host->disks;
-	json_t *tail = report_tail(s);
+	struct counts c;
+	json_t *tail;
+
+	/* Nothing comes any more: each drop has its cause in the metadata. */
+	recording_input_counts(s->input, s->part, &c);
+	no_buffer_tell(s, &c, clock_steady());
+	tail = report_tail(s);
 
 	output_end(s->output);
 	/* Release: a hung disk that gets to its begin job later makes no
@@ -893,58 +925,6 @@ writing_look(struct session *s, int64_t now)
 		return;
 	s->state = SESSION_SYNCING;
 	folders_sync(s);
-}
-
-/* Writes why no block is free.  Returns `text`. */
-static const char *
-no_buffer_why(const struct session *s, char *text, size_t bytes)
-{
-	const struct disk_set *set = s->host->disks;
-	const char *slow = NULL;
-
-	for (unsigned i = 0; i < set->n; i++) {
-		struct writer *w = disk_set_writer(set, i);
-		struct writer_facts f;
-
-		if (!w)
-			continue;
-		writer_facts(w, &f);
-		if (f.state == WRITER_HUNG) {
-			snprintf(text, bytes, "%s has not answered for %.1f s",
-				 disk_set_path(set, i),
-				 (double)f.hung_ns / 1e9);
-			return text;
-		}
-		if (f.benched)
-			slow = disk_set_path(set, i);
-	}
-	if (!block_pool_filled(s->input->pool))
-		snprintf(text, bytes, "another recording has its memory yet");
-	else if (slow)
-		snprintf(text, bytes, "%s is slow", slow);
-	else
-		snprintf(text, bytes, "disks take less than comes");
-	return text;
-}
-
-/* Logs dropped packets at once, so that a disk can be mended or the next scan
- * saved; at most once a second.  The line at the end has the rest. */
-static void
-no_buffer_tell(struct session *s, const struct counts *c, int64_t now)
-{
-	uint64_t n = c->drop[DROP_NO_BUFFER];
-	char why[PATH_MAX + 64];
-
-	if (n == s->no_buffer || now - s->no_buffer_at < NS_SECOND)
-		return;
-	log_line(LEVEL_WARN, s->name,
-		 "%" PRIu64 " packets were dropped (no_buffer), %" PRIu64
-		 " in all: %u of its %u blocks are free; %s",
-		 n - s->no_buffer, n, block_pool_free_blocks(s->input->pool),
-		 block_pool_blocks(s->input->pool),
-		 no_buffer_why(s, why, sizeof why));
-	s->no_buffer = n;
-	s->no_buffer_at = now;
 }
 
 static void

@@ -13,6 +13,7 @@
 #include "daemon/sessions/clock_watch.h"
 #include "daemon/sessions/health.h"
 #include "daemon/sessions/kernel.h"
+#include "daemon/sessions/no_buffer_cause.h"
 #include "daemon/sessions/overrun_cause.h"
 #include "daemon/sessions/recording_input.h"
 #include "daemon/sessions/signal_thread.h"
@@ -128,10 +129,12 @@ struct session {
 	/* Samples once a second, for the rate. */
 	int64_t sampled;
 	uint64_t sampled_bytes;
-	double rate;	      /* bits per second */
-	uint64_t no_buffer;   /* DROP_NO_BUFFER packets when last logged */
-	int64_t no_buffer_at; /* ns, steady, of that log line */
-	struct health health; /* while RECORDING */
+	double rate; /* bits per second */
+	struct no_buffer_watch no_buffer;
+	const struct no_buffer_account *no_buffer_last; /* that grew */
+	uint64_t no_buffer_told; /* DROP_NO_BUFFER packets when last logged */
+	int64_t no_buffer_at;	 /* ns, steady, of that log line */
+	struct health health;	 /* while RECORDING */
 	struct clock_watch clock;
 	/* one per substream; NULL: there is only one */
 	struct session_sub *sub;

@@ -62,7 +62,8 @@ struct writer_facts {
 	enum writer_state state;
 	/* A sentence, in states FULL, FAILED, MISSING and HUNG. */
 	char why[160];
-	int64_t hung_ns; /* ns since it last answered, in state HUNG */
+	int64_t hung_ns;   /* ns since it last answered, in state HUNG */
+	int64_t silent_ns; /* the same in any state, while it has to do */
 	const char
 	    *plugin;	  /* name of the write plugin in use; NULL: none yet */
 	uint64_t written; /* bytes of data */

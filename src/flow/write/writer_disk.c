@@ -139,6 +139,11 @@ writer_facts(struct writer *w, struct writer_facts *facts)
 		facts->queued += w->load[i].b && !w->load[i].away;
 	if (facts->state == WRITER_HUNG)
 		facts->hung_ns = clock_steady() - w->hung_since;
+	facts->silent_ns =
+	    w->busy
+		? clock_steady() -
+		      atomic_load_explicit(&w->beat.at, memory_order_relaxed)
+		: 0;
 	pthread_mutex_unlock(&w->lock);
 }
 

@@ -176,6 +176,10 @@ const struct key info_sender_keys[] = { INFO_SENDER_KEYS(X){ .name = NULL } };
 #define X(...) KEY_ENTRY(struct info_cause, __VA_ARGS__)
 const struct key info_cause_keys[] = { INFO_CAUSE_KEYS(X){ .name = NULL } };
 #undef X
+#define X(...) KEY_ENTRY(struct info_no_buffer, __VA_ARGS__)
+const struct key info_no_buffer_keys[] = { INFO_NO_BUFFER_KEYS(X){ .name =
+								       NULL } };
+#undef X
 
 #define X(...) KEY_ENTRY(struct info_link, __VA_ARGS__)
 const struct key info_link_keys[] = { INFO_LINK_KEYS(X){ .name = NULL } };

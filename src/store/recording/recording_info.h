@@ -116,6 +116,9 @@ enum {
 	X(JSON, overrun_causes, INFO | INFO_END | INFO_COUNTED,                \
 	  "list of what held up the receivers when `overruns` grew: "          \
 	  "INFO_CAUSE_KEYS")                                                   \
+	X(JSON, no_buffer_causes, INFO | INFO_END | INFO_COUNTED,              \
+	  "list of why no block was free when `drops.no_buffer` grew: "        \
+	  "INFO_NO_BUFFER_KEYS")                                               \
 	X(JSON, subs, INFO | INFO_END, "list of substreams: INFO_SUB_KEYS")    \
 	X(JSON, silent, INFO | INFO_END | INFO_COUNTED,                        \
 	  "list of ports that bring nothing")                                  \
@@ -155,6 +158,19 @@ enum {
 	X(COUNT, overruns, INFO, "that had it")                                \
 	X(MS, lost_ms, INFO, "the most that it took in two seconds")           \
 	X(TEXT, process, INFO, "that had the CPU, with its number")            \
+	X(TIME, last, INFO, "when it was last seen")
+
+#define INFO_NO_BUFFER_KEYS(X)                                                 \
+	X(TEXT, cause, INFO,                                                   \
+	  "stalled (a disk did not answer for a second or more), gone (no "    \
+	  "disk took blocks), memory (another recording had it yet), "         \
+	  "writeback (the kernel had to write what was in its cache), slow "   \
+	  "(a disk was slower than the others) or behind (the disks took "     \
+	  "less than came)")                                                   \
+	X(COUNT, packets, INFO, "that were dropped")                           \
+	X(TEXT, disk, INFO,                                                    \
+	  "that is meant; of some that are behind, the slowest")               \
+	X(MS, stall_ms, INFO, "the longest that it did not answer")            \
 	X(TIME, last, INFO, "when it was last seen")
 
 /* Who sent several substreams, or threads of VDIF that are numbered by their
@@ -231,11 +247,16 @@ struct info_cause {
 	INFO_CAUSE_KEYS(KEY_MEMBER)
 };
 
+struct info_no_buffer {
+	INFO_NO_BUFFER_KEYS(KEY_MEMBER)
+};
+
 struct info_link {
 	INFO_LINK_KEYS(KEY_MEMBER)
 };
 
 extern const struct key info_keys[], info_sub_keys[], info_run_keys[],
-    info_disk_keys[], info_link_keys[], info_cause_keys[], info_sender_keys[];
+    info_disk_keys[], info_link_keys[], info_cause_keys[],
+    info_no_buffer_keys[], info_sender_keys[];
 
 #endif

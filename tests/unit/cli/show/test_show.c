@@ -237,5 +237,39 @@ START_TEST(losses)
 }
 END_TEST
 
+START_TEST(causes)
+{
+	static char slow[2000];
+	const char *out =
+	    shown("{\"name\":\"t1\",\"overrun_causes\":[{\"cause\":"
+		  "\"writeback\",\"overruns\":3,\"lost_ms\":41,\"process\":"
+		  "\"kworker/u8:1+flush-8:0 (7)\"},{\"cause\":\"busy\","
+		  "\"overruns\":4,\"lost_ms\":null}],\"no_buffer_causes\":["
+		  "{\"cause\":\"stalled\",\"packets\":5,\"disk\":\"/mnt/a\","
+		  "\"stall_ms\":14100},"
+		  "{\"cause\":\"behind\",\"packets\":6,\"disk\":\"/mnt/b\","
+		  "\"stall_ms\":null},"
+		  "{\"cause\":\"memory\",\"packets\":7,\"disk\":null}]}");
+
+	ck_assert_ptr_nonnull(strstr(
+	    out, "3 when the receiver waited while the kernel wrote from its "
+		 "cache, for up to 41 ms of 2 s; kworker/u8:1+flush-8:0 (7) "
+		 "had it\n"));
+	ck_assert_ptr_nonnull(strstr(
+	    out, "no_buffer  5 when /mnt/a did not answer for up to 14.1 s\n"));
+	ck_assert_ptr_nonnull(
+	    strstr(out, "6 when the disks took less than came; /mnt/b\n"));
+	ck_assert_ptr_nonnull(
+	    strstr(out, "7 when another recording had its memory yet\n"));
+	ck_assert_ptr_nonnull(strstr(out, "4 when the receiver had no rest\n"));
+	/* A path may be longer than the line. */
+	snprintf(slow, sizeof slow,
+		 "{\"name\":\"t1\",\"no_buffer_causes\":[{\"cause\":\"slow\","
+		 "\"packets\":5,\"disk\":\"/%01500d\"}]}",
+		 0);
+	ck_assert_ptr_nonnull(strstr(shown(slow), "5 when /000"));
+}
+END_TEST
+
 SUITE("show", percent, info, clocks, runs, substreams, substreams_that_run,
-      heaps, losses, counters_may_be_unknown)
+      heaps, losses, causes, counters_may_be_unknown)
