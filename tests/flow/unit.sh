@@ -24,6 +24,14 @@ for one in spated spate-vsi $([ ! -x "$SPATE_WEB" ] || echo spate-web); do
 	same "complaints" "$(grep "$one" "$work/verify" || true)" ""
 done
 
+# Others have 100.  systemd leaves out a line that it does not understand.
+for weight in CPUWeight IOWeight; do
+	within "$weight" 101 "$(sed -n "s/^$weight=//p" \
+		"$work/unit/spated.service")" 10000
+done
+# Who had the CPU of a receiver is read of all processes.
+! grep -n '^ProtectProc=\|^ProcSubset=' "$unit" || fail "processes are hidden"
+
 # The example of a mount: its name has to be that of its folder.
 cp "$top_srcdir/systemd/recordings.mount" "$work/unit/"
 systemd-analyze verify --man=no "$work/unit/recordings.mount" \
