@@ -7,6 +7,7 @@ libflow_a_SOURCES = \
 	%D%/memory/frame_ring.c %D%/memory/frame_ring.h \
 	%D%/memory/heartbeat.h \
 	%D%/memory/shm_page.c %D%/memory/shm_page.h \
+	%D%/memory/hot_pages.c %D%/memory/hot_pages.h \
 	%D%/memory/memfile.c %D%/memory/memfile.h \
 	%D%/memory/tap.c %D%/memory/tap.h \
 	%D%/place/counts.h \

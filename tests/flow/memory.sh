@@ -51,6 +51,37 @@ same borrowed "$(spate status --json | jq .memory.borrowed)" 0
 ! grep -qa __asan_init "$SPATED" || exit 0
 ! grep -qa __tsan_init "$SPATED" || exit 0
 
+# is_hot ADDRESS: spated's memory there is locked
+is_hot()
+{
+	local line inside=0
+
+	while read -r line; do
+		if [[ $line =~ ^([0-9a-f]+)-([0-9a-f]+)\  ]]; then
+			inside=$(($1 >= 16#${BASH_REMATCH[1]} &&
+				$1 < 16#${BASH_REMATCH[2]}))
+		elif [ "$inside" = 1 ] && [[ $line == VmFlags:*" lo"* ]]; then
+			return 0
+		fi
+	done <"/proc/$spated_pid/smaps"
+	return 1
+}
+
+# What is hot stays in memory: code, and the stack of a receiver.
+if [ "$(spate status --json | jq .memory.locked)" = true ]; then
+	code=$(awk '$2 == "r-xp" { print $1; exit }' "/proc/$spated_pid/maps")
+	is_hot $((16#${code%-*})) || fail "its code is not locked"
+	for task in "/proc/$spated_pid/task"/*; do
+		[ "$(cat "$task/comm")" = spate-receive ] || continue
+		# "running", or the number of a call, its arguments, and the stack
+		read -r -a call <"$task/syscall" || break
+		[ "${#call[@]}" -gt 2 ] || continue
+		is_hot "${call[-2]}" || fail "the stack of a receiver is not locked"
+		hot=yes
+	done
+	say "stacks of receivers that were looked at: ${hot:-none}"
+fi
+
 resident()
 {
 	awk '/^VmRSS/ { print $2 }' "/proc/$spated_pid/status"

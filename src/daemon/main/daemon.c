@@ -74,6 +74,7 @@
 #include "daemon/schedule/schedule_host.h"
 #include "daemon/sessions/report.h"
 #include "flow/memory/arena.h"
+#include "flow/memory/hot_pages.h"
 #include "flow/memory/shm_page.h"
 #include "flow/write/disk_recording.h"
 
@@ -385,8 +386,10 @@ threads_start(struct daemon *d, struct fault *fault)
 	args.arena_ready = arena_ready(d->r.arena);
 	if (!err)
 		err = disk_set_start(&d->r.disks, &d->r.setup.disks, &args);
-	if (!err)
+	if (!err) {
+		hot_pages_lock_code(!arena_facts(d->r.arena).locked);
 		err = receivers_start(&d->r.receivers, &d->r.setup.o);
+	}
 	if (!err)
 		err = catalogue_thread_start(&d->r.catalogue);
 	if (!err)

@@ -58,6 +58,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "flow/memory/heartbeat.h"
+#include "flow/memory/hot_pages.h"
 
 enum { RECEIVER_EVENTS = 512 }; /* of one epoll_wait */
 
@@ -403,6 +404,8 @@ receiver_run(void *arg)
 	pthread_setname_np(pthread_self(), "spate-receive");
 	atomic_store_explicit(&r->tid, gettid(), memory_order_relaxed);
 	prctl(PR_SET_TIMERSLACK, SLACK);
+	/* Where it is refused, a line about the code has said so. */
+	hot_pages_lock_stack();
 	tick(r, now);
 	r->next_close = INT64_MAX;
 	while (on) {

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SPATE_FLOW_MEMORY_HOT_PAGES_H
+#define SPATE_FLOW_MEMORY_HOT_PAGES_H
+
+#include <stdbool.h>
+
+/*
+ * Hot pages: the code that runs for every packet, and the stacks of the threads
+ * that run it.  Where they are locked, no other program's hunger for memory can
+ * make a receiver wait for a disk.
+ */
+
+/* Locks the code of this program, of its libraries and of plugins that are
+ * loaded, in pages as they are used.  Where that is refused, a line of the log
+ * says so once, unless `told`: then one has named the limit already. */
+void hot_pages_lock_code(bool told);
+
+/* Locks the upper part of the calling thread's stack, which is all that a
+ * receiver uses.  Returns 0 or -errno. */
+int hot_pages_lock_stack(void);
+
+#endif
