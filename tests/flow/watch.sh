@@ -100,7 +100,9 @@ for n in 0 1; do
 done
 port_find 433
 conf_write "$(stream_text 'format = "raw"; payload = 1024; prefix = 8;
-	sequence = "le64@0";')"
+	sequence = "le64@0";')
+	heard : { listen = [ \"127.0.0.1:$((port + 1))\" ]; format = \"vdif\";
+	          payload = 8032; prefix = 8; fps = 500; block = \"1M\"; };"
 spated_start
 at_end 'mux kill-server 2>/dev/null'
 watch_start 80 24
@@ -143,6 +145,21 @@ await '^s +! arrive'
 mux resize-window -t watch -x 80 -y 24
 await '^s .*\]'
 wait_for 30 agrees
+
+# ---- a signal and its clock ----------------------------------------------
+
+# Where quality and clock are known, both can be read at 80 columns.
+spate record dish --stream heard --quiet
+"$SPATE" gen --to "udp://127.0.0.1:$((port + 1))" --rate 32160kbps \
+	--packets 1000000 --fps 500 --format vdif -o channels=2 --signal \
+	--defect dead=0/1 >/dev/null 2>&1 &
+sender=$!
+at_end 'kill -KILL $sender 2>/dev/null'
+await '^heard +recording +[0-9.]+ [kM]b/s .* \[[#.]{5}\] dead 1 +[+-][0-9]+\.[0-9]+$'
+shows '^stream +state .* buffers signal +clock, s$' || fail "$(screen)"
+kill "$sender"
+wait "$sender" || true
+spate stop dish --quiet
 
 # ---- spated ends, and comes back ----------------------------------------
 

@@ -669,14 +669,15 @@ cut_choose(unsigned width, const char *const names[], size_t n)
 }
 
 static void
-put_bar(struct row_text *l, double part, double whole)
+put_bar(struct row_text *l, unsigned width, double part, double whole)
 {
-	char bar[BAR + 3] = "[          ]";
-	double full = whole > 0 ? part / whole * BAR : 0;
+	char bar[BAR + 3] = "[";
+	double full = whole > 0 ? part / whole * width : 0;
 
-	for (int i = 0; i < BAR && whole > 0; i++)
+	for (unsigned i = 0; i < width; i++)
 		bar[i + 1] = i < full ? '#' : '.';
-	put_cell(l, BAR + 2, false, whole > 0 ? bar : "");
+	bar[width + 1] = ']';
+	put_cell(l, width + 2, false, whole > 0 ? bar : "");
 }
 
 /* Writes a span; one that is not known, negative, or of centuries as none. */
@@ -688,14 +689,16 @@ seconds_show(char text[static UNITS_TEXT], double seconds)
 	return units_show_span(text, (int64_t)(seconds * 1e9));
 }
 
-/* Shortens a count to nine characters. */
+/* Shortens a count to a width, of seven at least. */
 static const char *
-count_show(char text[CELL], uint64_t n)
+count_show(char text[CELL], uint64_t n, unsigned width)
 {
-	if (n < 1000000000)
-		snprintf(text, CELL, "%" PRIu64, n);
-	else
-		snprintf(text, CELL, "%.2fG", (double)n / 1e9);
+	bool giga = n >= 1000000000;
+
+	snprintf(text, CELL, "%" PRIu64, n);
+	if (strlen(text) > width)
+		snprintf(text, CELL, "%.2f%c", (double)n / (giga ? 1e9 : 1e6),
+			 giga ? 'G' : 'M');
 	return text;
 }
 
@@ -742,11 +745,14 @@ put_spark(struct row_text *l, const struct page *p, const struct watched *w,
 
 /* ---- sections ---------------------------------------------------------- */
 
-enum { KEYS_MOST = 8 };
+enum { KEYS_MOST = 8, RATE = 11, STATE = 10, LOST = 9 };
 
-/* The columns of streams, for a screen of some width. */
+/* The columns of streams, without the blank behind each. */
 struct form {
-	unsigned name, spark, extra;
+	unsigned least; /* columns of the screen */
+	unsigned name, state, lost;
+	unsigned spark, bar;   /* 0: left out; spark: at least */
+	unsigned text, number; /* of keys */
 	bool overruns;
 	/* keys that are known: of the stream, or of its recording */
 	const struct key *keys[KEYS_MOST];
@@ -754,7 +760,34 @@ struct form {
 	unsigned n_keys;
 };
 
-enum { STATE = 10, RATE = 11, LOST = 9, SPARK_LEAST = 8, EXTRA = 9 };
+/* The widest first; the one before the last one has room for quality and clock
+ * at 80 columns. */
+static const struct form forms[] = {
+	{ .least = 120,
+	  .name = 24,
+	  .state = STATE,
+	  .lost = LOST,
+	  .spark = 8,
+	  .bar = BAR,
+	  .text = 20,
+	  .number = 12,
+	  .overruns = true },
+	{ .name = 12,
+	  .state = STATE,
+	  .lost = LOST,
+	  .spark = 8,
+	  .bar = BAR,
+	  .text = 12,
+	  .number = 9 },
+	{ .name = 12,
+	  .state = 9,
+	  .lost = 7,
+	  .spark = 7,
+	  .bar = 5,
+	  .text = 12,
+	  .number = 8 },
+	{ .name = 12, .state = 9, .lost = 7, .text = 12, .number = 8 },
+};
 
 /* Adds the keys of a group that are known of any stream, or its recording. */
 static void
@@ -777,19 +810,43 @@ keys_choose(struct form *f, const struct page *p, const struct key *keys,
 	}
 }
 
+static unsigned
+key_width(const struct form *f, unsigned key)
+{
+	return f->keys[key]->kind == KEY_TEXT ? f->text : f->number;
+}
+
+/* Returns the columns of a form, with a blank between any two. */
+static unsigned
+form_columns(const struct form *f)
+{
+	unsigned n = f->name + 1 + f->state + 1 + RATE + 1 + f->lost;
+
+	n += f->spark ? f->spark + 1 : 0;
+	n += f->overruns ? f->lost + 1 : 0;
+	n += f->bar ? 1 + f->bar + 2 : 0;
+	for (unsigned i = 0; i < f->n_keys; i++)
+		n += 1 + key_width(f, i);
+	return n;
+}
+
+/* Takes the widest form that has room; what is left goes to the last minute. */
 static struct form
 form_make(const struct page *p, unsigned columns)
 {
-	struct form f = { .name = columns < 120 ? 12 : 24,
-			  .extra = columns < 120 ? EXTRA : 20,
-			  .overruns = columns >= 120 };
+	struct form f;
 	unsigned used;
 
-	keys_choose(&f, p, stream_keys, ANSWER_WATCH, false);
-	keys_choose(&f, p, info_keys, INFO_WATCH, true);
-	used = f.name + STATE + RATE + LOST + BAR + 2 + 6 +
-	       (f.overruns ? LOST + 1 : 0) + f.n_keys * (f.extra + 1);
-	f.spark = columns > used + SPARK_LEAST ? columns - used : SPARK_LEAST;
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+		f = forms[i];
+		keys_choose(&f, p, stream_keys, ANSWER_WATCH, false);
+		keys_choose(&f, p, info_keys, INFO_WATCH, true);
+		if (columns >= f.least && form_columns(&f) <= columns)
+			break;
+	}
+	used = form_columns(&f);
+	if (f.spark && columns > used)
+		f.spark += columns - used;
 	if (f.spark > MINUTE)
 		f.spark = MINUTE;
 	return f;
@@ -799,22 +856,40 @@ static void
 streams_title(const struct form *f, struct row_text *l)
 {
 	put_cell(l, f->name, false, "stream");
-	put_cell(l, STATE, false, "state");
+	put_cell(l, f->state, false, "state");
 	put_cell(l, RATE, true, "rate");
-	put_cell(l, f->spark, false, f->spark < 12 ? "minute" : "last minute");
-	put_cell(l, LOST, true, "lost");
+	if (f->spark)
+		put_cell(l, f->spark, false,
+			 f->spark < 12 ? "minute" : "last minute");
+	put_cell(l, f->lost, true, "lost");
 	if (f->overruns)
-		put_cell(l, LOST, true, "overruns");
-	put_cell(l, BAR + 2, false, "buffers");
+		put_cell(l, f->lost, true, "overruns");
+	if (f->bar)
+		put_cell(l, f->bar + 2, false, "buffers");
 	for (unsigned i = 0; i < f->n_keys; i++)
-		put_cell(l, f->extra, false,
+		put_cell(l, key_width(f, i), false,
 			 *f->keys[i]->title ? f->keys[i]->title
 					    : f->keys[i]->name);
 }
 
+/* Writes a number with as many digits behind the point, up to `most`, as leave it
+ * within `width`. */
+static void
+number_show(char text[CELL], double number, int most, const char *unit,
+	    unsigned width)
+{
+	for (int digits = most; digits >= 0; digits--) {
+		snprintf(text, CELL, "%+.*f%s", digits, number, unit);
+		if (strlen(text) <= width)
+			return;
+	}
+	snprintf(text, CELL, "%+.1e%s", number, unit);
+}
+
 /* Writes a key of a stream, or of its recording, in its unit. */
 static const char *
-key_show(char text[CELL], const struct key *key, const json_t *stream)
+key_show(char text[CELL], const struct key *key, const json_t *stream,
+	 unsigned width)
 {
 	const json_t *value = json_object_get(stream, key->name);
 
@@ -822,11 +897,11 @@ key_show(char text[CELL], const struct key *key, const json_t *stream)
 	if (json_is_string(value))
 		snprintf(text, CELL, "%s", json_string_value(value));
 	else if (key->kind == KEY_REAL && json_is_number(value))
-		snprintf(text, CELL, "%+.4f", json_number_value(value));
+		number_show(text, json_number_value(value), 4, "", width);
 	else if (key->kind == KEY_SECONDS && json_is_number(value))
-		snprintf(text, CELL, "%+.6fs", json_number_value(value));
+		number_show(text, json_number_value(value), 6, "s", width);
 	else if (key->kind == KEY_MS && json_is_number(value))
-		snprintf(text, CELL, "%+.3fms", json_number_value(value));
+		number_show(text, json_number_value(value), 3, "ms", width);
 	else if (json_is_number(value))
 		snprintf(text, CELL, "%g", json_number_value(value));
 	else if (json_is_boolean(value))
@@ -842,18 +917,24 @@ stream_line(const struct page *p, const struct form *f, size_t at,
 	char text[CELL], rate[UNITS_TEXT];
 
 	put_cell(l, f->name, false, w->name);
-	put_cell(l, STATE, false, w->state);
+	put_cell(l, f->state, false, w->state);
 	put_cell(l, RATE, true, w->runs ? units_show_rate(rate, w->now) : "");
-	put_spark(l, p, w, f->spark);
-	put_cell(l, LOST, true, w->runs ? count_show(text, w->lost) : "");
+	if (f->spark)
+		put_spark(l, p, w, f->spark);
+	put_cell(l, f->lost, true,
+		 w->runs ? count_show(text, w->lost, f->lost) : "");
 	if (f->overruns)
-		put_cell(l, LOST, true,
-			 w->runs ? count_show(text, w->overruns) : "");
-	put_bar(l, (double)w->used, (double)w->blocks);
-	for (unsigned i = 0; i < f->n_keys; i++)
-		put_cell(l, f->extra, false,
+		put_cell(l, f->lost, true,
+			 w->runs ? count_show(text, w->overruns, f->lost) : "");
+	if (f->bar)
+		put_bar(l, f->bar, (double)w->used, (double)w->blocks);
+	for (unsigned i = 0; i < f->n_keys; i++) {
+		unsigned width = key_width(f, i);
+
+		put_cell(l, width, false,
 			 key_show(text, f->keys[i],
-				  f->of_info[i] ? w->info : w->stream));
+				  f->of_info[i] ? w->info : w->stream, width));
+	}
 }
 
 /* The columns of a name in a section below the streams. */
@@ -899,7 +980,7 @@ session_put(struct row_text *l, const struct name_cut *cut, const json_t *s,
 
 	put_name(l, cut, field_text(s, "name"));
 	put_cell(l, STATE, false, field_text(s, "state"));
-	put_bar(l, done, all);
+	put_bar(l, BAR, done, all);
 	put_cell(l, 9, true, units_show_bytes(text, field_number(s, "bytes")));
 	put_cell(l, RATE, true, units_show_rate(text, field_real(s, "rate")));
 	if (ends)
@@ -1035,7 +1116,8 @@ space_line(const struct page *p, struct row_text *l)
 	char text[UNITS_TEXT], all[UNITS_TEXT];
 
 	put_text(l, "memory ");
-	put_bar(l, (double)key_or_0(m.borrowed), (double)key_or_0(m.bytes));
+	put_bar(l, BAR, (double)key_or_0(m.borrowed),
+		(double)key_or_0(m.bytes));
 	put_format(l,
 		   "of %s   disks: ", units_show_bytes(all, key_or_0(m.bytes)));
 	put_format(l, "%" PRIu64 ", %s free", key_or_0(space.disks),

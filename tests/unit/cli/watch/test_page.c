@@ -89,6 +89,75 @@ START_TEST(many_streams)
 }
 END_TEST
 
+/* Takes a second of two streams whose quality and clock are known. */
+static void
+take_signal(struct page *p, const char *quality, double clock)
+{
+	json_t *list, *status;
+
+	list =
+	    json_pack("[{s:s, s:s}, {s:s, s:s}]", "name", "dbbc3-a", "quality",
+		      quality, "name", "dbbc3-b", "quality", "ok");
+	status = json_pack("{s:i, s:[{s:s, s:s, s:s, s:f, s:i, s:i,"
+			   " s:{s:i, s:i}}]}",
+			   "pid", 1, "recordings", "name", "r1", "stream",
+			   "dbbc3-a", "state", "recording", "clock_s", clock,
+			   "rate", 999990000, "packets_lost", 123456789,
+			   "blocks", "total", 10, "free", 4);
+	ck_assert_ptr_nonnull(list);
+	ck_assert_ptr_nonnull(status);
+	page_take(p, status, list, 1000000000);
+	json_decref(status);
+	json_decref(list);
+}
+
+/* Both say at 80 columns what they say; the last minute takes what is left, and
+ * is the first to give way. */
+START_TEST(signal_columns)
+{
+	static const struct {
+		const char *quality, *shown;
+		double clock;
+		const char *clock_shown;
+	} seen[] = {
+		{ "dead 2, dc 1", "dead 2, dc 1", 0.1, "+0.1000" },
+		{ "dead 2, tones-gone 1", "dead 2, ton~", -37.00001,
+		  "-37.0000" },
+		{ "bit-missing 16", "bit-missing~", 15724800.2, "+1.6e+07" },
+	};
+	struct page *p;
+	char line[81];
+
+	for (unsigned i = 0; i < sizeof seen / sizeof *seen; i++) {
+		ck_assert_int_eq(page_open(&p, false), 0);
+		take_signal(p, seen[i].quality, seen[i].clock);
+		draw(p, 24, 80);
+		ck_assert_str_eq(
+		    shown.row[2],
+		    "stream       state            rate minute     "
+		    "lost buffers signal       clock, s");
+		snprintf(line, sizeof line,
+			 "dbbc3-a      recording 999.99 Mb/s       # 123.46M "
+			 "[###..] %-12s %s",
+			 seen[i].shown, seen[i].clock_shown);
+		ck_assert_str_eq(shown.row[3], line);
+		draw(p, 24, 64);
+		ck_assert(!is_shown("minute") && !is_shown("[###..]"));
+		snprintf(line, sizeof line, " 123.46M %-12s %s", seen[i].shown,
+			 seen[i].clock_shown);
+		ck_assert(is_shown(line));
+		for (unsigned columns = 1; columns < 200; columns++) {
+			draw(p, 24, columns);
+			for (unsigned k = 0; k < shown.n; k++)
+				ck_assert_uint_le(strlen(shown.row[k]),
+						  columns);
+		}
+		ck_assert(is_shown(seen[i].quality));
+		page_close(p);
+	}
+}
+END_TEST
+
 /* A flood is one warning, whose number is that of all. */
 START_TEST(losses)
 {
@@ -186,4 +255,5 @@ START_TEST(away)
 }
 END_TEST
 
-SUITE("page", many_streams, losses, foreign_bytes, long_paths, away)
+SUITE("page", many_streams, signal_columns, losses, foreign_bytes, long_paths,
+      away)
