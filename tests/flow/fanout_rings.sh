@@ -173,6 +173,26 @@ neighbours_are_not_heard()
 	same datagrams "$(info alone .datagrams)" 500
 }
 
+# The two halves of a frame come by different rings; still its samples are seen.
+halves_are_seen()
+{
+	spate record halves --stream m
+	nsenter -t "$far" -n "$SPATE" gen --to udp://10.3.0.1:46229 \
+		--packets 1000000 --rate 32Mbps --fps 400 --format mark5b \
+		--payload 5008 --signal --channels 8 --defect constant=0/3 \
+		>"$work/out" 2>&1 &
+	sender=$!
+	at_end "kill -KILL $sender 2>/dev/null"
+	wait_for 60 eval '[ "$(info halves .quality)" = "constant 1" ]'
+	kill "$sender"
+	wait "$sender" || true
+	spate stop halves >"$work/out"
+	for i in 0 1; do
+		within "halves of ring $i" 50 \
+			"$(info halves ".sources[$i].datagrams")" 1000000
+	done
+}
+
 without_the_right()
 {
 	spated_stop
@@ -190,13 +210,18 @@ settings[0]='memory = "160M";'
 settings+=('receivers = 2;')
 keys='receive = "fanout"; rings = 2; ring = "16M"; format = "vdif";
 	prefix = 8; payload = 8032; block = "4M"; fill = "zero";'
-conf_write "s : { listen = [ \"n0@10.3.0.1:46227\" ]; $keys };"
+conf_write "s : { listen = [ \"n0@10.3.0.1:46227\" ]; $keys };
+	m : { listen = [ \"n0@10.3.0.1:46229\" ]; receive = \"fanout\";
+	      rings = 2; ring = \"16M\"; format = \"mark5b\"; prefix = 8;
+	      payload = 5008; fps = 400; sample_channels = 8; sample_bits = 2;
+	      block = \"4M\"; };"
 spated_start
 shared_is_true 0
 shared_is_true 7
 restart_is_a_run
 stop_takes_all
 neighbours_are_not_heard
+halves_are_seen
 scans_share
 setpriv --bounding-set=-net_raw --inh-caps=-net_raw true 2>/dev/null ||
 	skip "what needs no CAP_NET_RAW passed; nobody may give it up here"

@@ -91,7 +91,7 @@ same "frames are counted" "$(spate status --json | jq '.recordings[0] |
 spate stop live
 # What was seen is kept beside the recording, and is no part of it.
 kept=${disks[0]}/live/live.quality.jsonl
-wait_for 60 lives_on 'all(.name == "live" and .sub == 0 and .sample_rate == 8000000)'
+wait_for 60 lives_on 'length > 0 and all(.name == "live" and .sub == 0 and .sample_rate == 8000000)'
 lives_on 'group_by(.time) | all(length == 4)'
 lives_on '[.[] | .samples] | add > 100000'
 spate verify live
@@ -148,6 +148,26 @@ same "a signal that is not looked at" "$(seen)" null
 send_end
 spate stop live
 spate rm live
+spated_stop
+
+# A split stream: each part has its own.
+begin vdif 'payload = 8032; fps = 500; split = "thread"; threads = [ 0, 1 ];'
+send --rate 64Mbps --fps 500 --format vdif --threads 0,1 -o channels=2 \
+	--signal --defect dead=1/1
+sees_parts()
+{
+	[ "$(spate status --json | jq -c '[.recordings[] | [.name, .quality]] |
+		sort')" = '[["live_ds0","ok"],["live_ds1","dead 1"]]' ]
+}
+wait_for 60 sees_parts
+send_end
+spate stop live_ds0
+for i in 0 1; do
+	kept=${disks[0]}/live_ds$i/live_ds$i.quality.jsonl
+	wait_for 60 lives_on "length > 0 and
+		all(.name == \"live_ds$i\" and .sub == 0 and .thread == $i)"
+	spate rm live_ds$i
+done
 spated_stop
 
 # Nobody looks if it is not wanted.

@@ -60,6 +60,12 @@ struct bench {
 	uint32_t run;
 	uint64_t next, filled;
 	uint64_t of_run[8]; /* packets; of the first runs */
+
+	/* All frames of two parts are to be looked at. */
+	struct frame_ring *frames;
+	unsigned seen; /* frames */
+	uint64_t
+	    frame[256]; /* the last ones: the sequence of their first part */
 };
 
 static void
@@ -71,7 +77,11 @@ bench_parse(const struct format_shape *s, const void *prefix,
 	    p->sequence == NONE)
 		return;
 	p->has |= FORMAT_SEQUENCE;
-	if (p->sequence % 11)
+	p->part = (uint32_t)(p->sequence % s->parts);
+	p->frame = (uint32_t)(p->sequence / s->parts);
+	if (s->parts > 1)
+		p->has |= p->part ? 0 : FORMAT_TIME | FORMAT_READABLE;
+	else if (p->sequence % 11)
 		p->has |= FORMAT_READABLE;
 }
 
@@ -80,7 +90,8 @@ static const struct format_ops bench_format = { .parse = bench_parse };
 static void
 payload_make(uint64_t sequence, uint8_t *payload)
 {
-	for (uint32_t i = 0; i < PAYLOAD; i++)
+	write_le64(payload, sequence);
+	for (uint32_t i = 8; i < PAYLOAD; i++)
 		payload[i] = (uint8_t)(((sequence + 1) * 0x9e3779b97f4a7c15 +
 					i * 0xd1342543de82ef95) >>
 				       56);
@@ -133,6 +144,25 @@ bench_out(void *arg, struct block *k)
 	block_drop(k);
 }
 
+/* Every frame that is seen is whole. */
+static void
+frames_check(struct bench *b)
+{
+	const struct frame_place *f;
+	uint8_t ideal[2 * PAYLOAD];
+
+	while (b->frames && (f = frame_ring_get(b->frames))) {
+		uint64_t first = read_le64(f->data);
+
+		payload_make(first, ideal);
+		payload_make(first + 1, ideal + PAYLOAD);
+		MUST(first % 2 == 0);
+		MUST(memcmp(f->data, ideal, sizeof ideal) == 0);
+		b->frame[b->seen++ % 256] = first;
+		frame_ring_drop(b->frames);
+	}
+}
+
 /* ---- the whole ------------------------------------------------------- */
 
 static void
@@ -167,6 +197,11 @@ bench_open(struct bench *b, unsigned threads, uint32_t slots, uint32_t parts)
 	ck_assert_int_eq(block_pool_borrow(b->arena, &b->pool, &blocks, &fault),
 			 0);
 	args.pool = b->pool;
+	MUST(parts < 3);
+	if (parts == 2)
+		ck_assert_int_eq(
+		    frame_ring_make(&b->frames, 2 * PAYLOAD, EVENTS), 0);
+	args.frames = b->frames;
 	ck_assert_int_eq(shared_make(b->handle, threads, &args), 0);
 	if (b->stamped)
 		shared_patience(b->handle[0], FOREVER);
@@ -204,6 +239,9 @@ bench_close(struct bench *b)
 			  block_pool_blocks(b->pool));
 	for (unsigned i = 0; i < b->threads; i++)
 		placement_free(b->handle[i]);
+	frames_check(b);
+	frame_ring_free(b->frames);
+	b->frames = NULL;
 	block_pool_return(b->pool);
 	arena_free(b->arena);
 	return c;

@@ -10,10 +10,11 @@
  * when it leaves the window lock, once per batch.
  *
  * All else is rare: the first packet of a block, one that moves the window, a
- * run that may begin, a duplicate that may be an echo, age, the end.  It is
- * left to slots.c, which knows nothing of threads, and is called with the
- * window lock held for writing, when no other thread is inside.  So slots.c
- * finds all sums complete, and may close any block.
+ * run that may begin, a duplicate that may be an echo, age, the end, a frame of
+ * two packets whose samples are wanted.  It is left to slots.c, which knows
+ * nothing of threads, and is called with the window lock held for writing, when
+ * no other thread is inside.  So slots.c finds all sums complete, and may close
+ * any block.
  *
  *   batch -> [read: slots, by bit and copy] -> [write: what is left]
  *
@@ -71,6 +72,7 @@ struct handle {
 	int64_t ahead_at;  /* steady ns of the last packet above all others of
 			      this thread */
 	bool starved;	   /* no block could be taken in this batch */
+	bool framed;	   /* a frame of several packets can be copied */
 
 	/* Guarded by shared::lock. */
 	pthread_t thread;
@@ -374,17 +376,45 @@ slot_put(struct handle *h, uint64_t rel, const struct receive_packet *k,
 	return VERDICT_DONE;
 }
 
-/* Copies the packet if it is one of those that are chosen, a few dozen a second:
- * only then do threads take turns at the ring. */
+/* Copies the packet, or notes its frame, if it is one of those that are chosen, a
+ * few dozen a second: only then do threads take turns at the ring. */
 static void
 packet_sample(struct shared *s, const struct format_packet *f,
-	      const void *payload)
+	      const void *payload, uint64_t rel)
 {
-	if (!frame_ring_wants(s->slots->a.frames, f))
+	if (f->part || !frame_ring_wants(s->slots->a.frames, f))
 		return;
 	pthread_mutex_lock(&s->lock);
-	slots_sample(s->slots, f, payload);
+	slots_sample(s->slots, f, payload, rel);
 	pthread_mutex_unlock(&s->lock);
+}
+
+/*
+ * True if all packets of the frame that is waited for have a slot.  Other
+ * threads may still be copying some of them: the frame is whole once the window
+ * lock is held for writing.  Called with shared::lock and the window lock.
+ */
+static bool
+frame_came(const struct slots *p)
+{
+	const struct window *w = &p->window;
+	uint64_t off = p->frame - w->origin, end = off + p->parts;
+	const struct block *b;
+
+	/* in a block that has left: to be given up */
+	if (!w->running || p->frame_run != w->run || p->frame < w->origin ||
+	    end > (uint64_t)WINDOW_OPEN * p->slots)
+		return true;
+	b = w->open[off / p->slots];
+	for (; b && off < end; off++) {
+		uint64_t slot = off % p->slots;
+		uint64_t bits =
+		    __atomic_load_n(&b->present[slot / 64], __ATOMIC_RELAXED);
+
+		if (!(bits >> slot % 64 & 1))
+			return false;
+	}
+	return true;
 }
 
 /* Places or drops a packet.  `sure`: this thread went on ahead since, so the
@@ -412,7 +442,7 @@ packet_put(struct handle *h, const struct receive_packet *k, bool sure)
 	if (!(f.has & FORMAT_READABLE))
 		h->base.counts.unreadable++;
 	if (s->slots->a.frames)
-		packet_sample(s, &f, k->payload);
+		packet_sample(s, &f, k->payload, rel);
 	return verdict;
 }
 
@@ -468,6 +498,7 @@ lock_leave(struct handle *h)
 	if (h->placed && h->placed_at != SHARED_NEVER &&
 	    h->placed_at > s->newest)
 		s->newest = h->placed_at;
+	h->framed = s->slots->frame_waits && frame_came(s->slots);
 	pthread_mutex_unlock(&s->lock);
 	/* Without candidates or an echo, nothing needs to hear of placed
 	 * packets. */
@@ -677,8 +708,8 @@ shared_counts(struct handle *h)
 	}
 }
 
-/* Passes the packets in `left` to slots.c, with the window lock held for
- * writing. */
+/* Passes the packets in `left` to slots.c, and has a frame of several packets
+ * copied, with the window lock held for writing. */
 static void
 shared_give(struct handle *h)
 {
@@ -703,6 +734,8 @@ shared_give(struct handle *h)
 			packet_give(h, h->left[i], &l);
 		i++;
 	}
+	if (s->slots->frame_waits)
+		slots_frame_take(s->slots);
 	shared_counts(h);
 	pthread_rwlock_unlock(&s->window_lock);
 	h->lefts = 0;
@@ -790,7 +823,7 @@ shared_batch(struct placement *placement, struct prediction *prediction,
 	batch_start(h, now_ns, now);
 	while (i < n) {
 		i += shared_put(h, packet + i, n - i);
-		if (h->lefts || h->placed)
+		if (h->lefts || h->placed || h->framed)
 			shared_give(h);
 	}
 	shared_pass(h, n ? packet_at(h, &packet[n - 1]) : now - SHARED_SILENCE);

@@ -211,28 +211,18 @@ fps_of(const struct slots *p)
 }
 
 void
-slots_sample(const struct slots *p, const struct format_packet *f,
-	     const void *payload)
+slots_sample(struct slots *p, const struct format_packet *f,
+	     const void *payload, uint64_t rel)
 {
-	if (p->parts == 1 && frame_ring_wants(p->a.frames, f))
-		frame_ring_put(p->a.frames, p->a.sub, fps_of(p), payload);
-}
-
-/* Notes a frame that is to be copied, or copies it if it is a packet.  One frame
- * of several packets can be waited for. */
-static void
-packet_sample(struct slots *p, const struct format_packet *f,
-	      const void *payload, uint64_t rel)
-{
-	if (!p->a.frames || p->frame_waits)
+	if (f->part || p->frame_waits || !frame_ring_wants(p->a.frames, f))
 		return;
 	if (p->parts == 1) {
-		slots_sample(p, f, payload);
-	} else if (!f->part && frame_ring_wants(p->a.frames, f)) {
-		p->frame_waits = true;
-		p->frame_run = p->window.run;
-		p->frame = rel;
+		frame_ring_put(p->a.frames, p->a.sub, fps_of(p), payload);
+		return;
 	}
+	p->frame_waits = true;
+	p->frame_run = p->window.run;
+	p->frame = rel;
 }
 
 /* Returns the block with this slot, and the slot's number in it; NULL: it has
@@ -257,10 +247,8 @@ block_of(const struct slots *p, uint64_t rel, uint32_t *slot)
 	return NULL;
 }
 
-/* Copies the frame that is waited for, if all of its packets are there; gives it
- * up when its block leaves. */
-static void
-frame_sample(struct slots *p)
+void
+slots_frame_take(struct slots *p)
 {
 	uint32_t slot = 0, n = 0;
 	const struct block *b = NULL;
@@ -312,8 +300,8 @@ packet_place(struct slots *p, const struct receive_packet *k)
 		return;
 	slots_oppose(p, 1, rel >= p->window.highest ? p->now : SLOTS_NEVER);
 	to = slots_give(p, rel, f.has & FORMAT_READABLE);
-	if (to)
-		packet_sample(p, &f, k->payload, rel);
+	if (to && p->a.frames)
+		slots_sample(p, &f, k->payload, rel);
 	if (rel >= p->reached)
 		p->reached = rel + 1;
 	packet_saw(p, rel);
@@ -408,7 +396,7 @@ batch_finish(struct slots *p)
 {
 	relocate_settle(p->relocate);
 	if (p->frame_waits)
-		frame_sample(p);
+		slots_frame_take(p);
 	if (!p->unsummed)
 		blocks_sum(p);
 	window_pass_on(&p->window, is_pressed(p));

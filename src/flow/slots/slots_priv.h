@@ -62,7 +62,8 @@ struct slots {
 	struct candidate echo;
 	bool echoed; /* echo packets are copied at the end of the batch */
 	/* A frame of several packets that is to be copied when all of them are
-	 * there, by the sequence of its first one, relative to frame_run. */
+	 * there, by the sequence of its first one, relative to frame_run; among
+	 * threads that share a window, guarded by shared::lock. */
 	uint64_t frame;
 	uint32_t frame_run;
 	bool frame_waits;
@@ -123,10 +124,16 @@ void slots_rivals(struct slots *p, unsigned n, int64_t ahead, int64_t now);
  */
 uint8_t *slots_give(struct slots *p, uint64_t rel, bool readable);
 
-/* Copies a frame of one packet into the ring if it is one of those that are
- * chosen.  The ring belongs to the calling thread. */
-void slots_sample(const struct slots *p, const struct format_packet *f,
-		  const void *payload);
+/*
+ * slots_sample copies a frame of one packet into the ring if it is one of those
+ * that are chosen; one of several packets is noted by its first one, and copied
+ * by slots_frame_take when all of them are there, or given up when its block
+ * leaves.  One such frame is waited for at a time.  The ring belongs to the
+ * calling thread; there is one.
+ */
+void slots_sample(struct slots *p, const struct format_packet *f,
+		  const void *payload, uint64_t rel);
+void slots_frame_take(struct slots *p); /* if frame_waits */
 
 /* Sorts packets of one source as one batch.  The caller has counted them as
  * datagrams. */

@@ -42,13 +42,19 @@ bring(unsigned handle, uint64_t first, unsigned n, unsigned at)
 }
 
 static void
-script_open(unsigned handles)
+script_begin(unsigned handles, unsigned parts)
 {
 	bench = (struct bench){ .stamped = true };
-	bench_open(&bench, handles, 320, 1);
+	bench_open(&bench, handles, 320, parts);
 	memset(prediction, 0, sizeof prediction);
 	for (unsigned i = 0; i < handles; i++)
 		bring(i, 0, 0, 0);
+}
+
+static void
+script_open(unsigned handles)
+{
+	script_begin(handles, 1);
 }
 
 static struct counts
@@ -281,8 +287,40 @@ START_TEST(a_stepped_clock_changes_no_order)
 }
 END_TEST
 
+/* The halves of a frame come by two threads; which one is the first does not
+ * matter.  A half that is lost keeps others from being looked at only until its
+ * block leaves. */
+START_TEST(halves_of_two_threads_are_a_frame)
+{
+	script_begin(2, 2);
+	bring(0, 1000, 60, 100);
+	frames_check(&bench);
+	ck_assert_uint_gt(bench.seen, 0);
+	for (unsigned i = 0; i < 10; i++) {
+		bench.seen = 0;
+		bring(i % 2, 1060 + 2 * i + i / 2 % 2, 1, 200 + 2 * i);
+		frames_check(&bench);
+		ck_assert_uint_eq(bench.seen, 0);
+		bring(!(i % 2), 1060 + 2 * i + !(i / 2 % 2), 1, 201 + 2 * i);
+		frames_check(&bench);
+		ck_assert_uint_eq(bench.seen, 1);
+		ck_assert_uint_eq(bench.frame[0], 1060 + 2 * i);
+	}
+	bring(0, 1080, 1, 300);
+	bench.seen = 0;
+	for (uint64_t at = 1082; at < 2000; at += 20) {
+		bring(at / 20 % 2, at, 20, (unsigned)(at - 700));
+		frames_check(&bench);
+		ck_assert(!bench.seen || at > 1320);
+	}
+	ck_assert_uint_gt(bench.seen, 10);
+	script_close();
+}
+END_TEST
+
 SUITE("shared", some_streams_cannot_be_shared, the_past_is_late,
       the_past_is_late_in_one_batch, the_past_fills_no_hole,
       an_echo_is_a_run_of_its_own, an_echo_outlives_the_past,
       an_echo_is_left_behind, a_burst_of_late_packets_is_late,
-      duplicates_are_no_echo, a_stepped_clock_changes_no_order)
+      duplicates_are_no_echo, a_stepped_clock_changes_no_order,
+      halves_of_two_threads_are_a_frame)
