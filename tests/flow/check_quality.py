@@ -5,10 +5,12 @@
 	check_quality.py EXPORTED LINES [KEY=VALUE...]
 
 LINES is the output with --json of all frames.  Keys: format (vdif, mark5b),
-payload, of mark5b channels, of tones (Hz) delay_ns and phase (degrees).  With
-baseband=1 the states of samples of up to 8 bits are those of baseband, too.
+payload, of mark5b channels; of tones (Hz) tone_offset (Hz), and those that were
+planted delay_ns and phase (degrees).  With baseband=1 the states of samples of
+up to 8 bits are those of baseband, too.
 """
 import json
+import math
 import sys
 
 import numpy as np
@@ -92,17 +94,57 @@ def of_baseband(path, e, bits):
     return {t: np.stack(s) for t, s in threads.items()}
 
 
-def tones_of(frames, value, rate, spacing):
-    """Phases of all tones, by a DFT of the mean period at each frequency."""
-    period = rate // np.gcd(rate, spacing)
+def spectrum_of(value):
+    """Mean power in 128 parts of the band, of segments without a window."""
+    parts = value.shape[-1]
+    segment = 256 if parts == 1 else 128
+    power = np.zeros(128)
+    for frames in np.array_split(value, max(1, value.size // 500000)):
+        whole = frames.shape[1] // segment * segment
+        one = frames[:, :whole].astype(np.float32)
+        one = (one[..., 0] if parts == 1
+               else one[..., 0] + 1j * one[..., 1]).reshape(-1, segment)
+        z = np.fft.rfft(one)[:, :128] if parts == 1 else np.fft.fft(one)
+        z = z.view(z.real.dtype)
+        power += np.einsum("ij,ij->j", z, z).reshape(-1, 2).sum(axis=1)
+    return power * 128 / power.sum()
+
+
+def levels_check(at, line, bits, one, value):
+    """Compares rms, offset, ratio and spectrum."""
+    parts = value.shape[-1]
+    rms = [value[..., p].std() for p in range(parts)]
+    dc = [value[..., p].mean() / rms[p] for p in range(parts)]
+    dc = dc[0] if parts == 1 else math.hypot(*dc)
+    assert abs(line["dc"] - dc) < 1e-6, at + f"dc {line['dc']}, not {dc}"
+    assert math.isclose(line["rms"], math.hypot(*rms), rel_tol=1e-6), \
+        at + f"rms {line['rms']}, not {math.hypot(*rms)}"
+    if bits != 2:
+        assert line["ratio"] is None, at + "ratio"
+    else:
+        outer = [(one[..., p] % 3 == 0).mean() for p in range(parts)]
+        best = math.erfc(0.9816 / math.sqrt(2))
+        ratio = np.mean([o / (1 - o) for o in outer]) / (best / (1 - best))
+        assert math.isclose(line["ratio"], ratio, rel_tol=1e-3), \
+            at + f"ratio {line['ratio']}, not {ratio}"
+    off = np.abs(np.array(line["spectrum"]) / spectrum_of(value) - 1).max()
+    assert off < 1e-4, at + f"the spectrum is off by {off}"
+
+
+def tones_of(frames, value, rate, spacing, offset):
+    """Phasors of all tones in rms, by a DFT of the mean period at each."""
+    rms = math.hypot(*value.std(axis=(0, 1)))
+    period = rate // math.gcd(rate, spacing, offset)
     at = (np.array(frames.number)[:, None] * value.shape[1]
           + np.arange(value.shape[1])) % period
     n = np.bincount(at.reshape(-1), minlength=period)
-    mean = np.bincount(at.reshape(-1), weights=value.reshape(-1),
-                       minlength=period) / n
-    hz = np.arange(spacing, rate / 2, spacing)
+    mean = [np.bincount(at.reshape(-1), weights=value[..., p].reshape(-1),
+                        minlength=period) / n for p in range(value.shape[-1])]
+    mean = mean[0] if len(mean) == 1 else mean[0] + 1j * mean[1]
+    complex_ = np.iscomplexobj(mean)
+    hz = np.arange(offset or spacing, rate if complex_ else rate / 2, spacing)
     turn = np.exp(-2j * np.pi * np.outer(hz, np.arange(period)) / rate)
-    return hz, turn @ mean
+    return hz, turn @ mean * (1 if complex_ else 2) / period / rms, n.sum()
 
 
 def turned(degrees):
@@ -141,22 +183,28 @@ def main(path, lines, *words):
         level = np.array(LEVELS.get(t.bits, np.arange(1 << t.bits)
                                     - ((1 << t.bits) - 1) / 2))
         value = level[one]
-        dc = [value[..., p].mean() / value[..., p].std()
-              for p in range(t.parts)]
-        assert abs(line["dc"] - (dc[0] if t.parts == 1
-                                 else np.hypot(*dc))) < 1e-6, at + "dc"
+        levels_check(at, line, t.bits, one, value)
         if e.get("baseband") == "1":
             theirs = of_baseband(path, e, t.bits)[line["thread"]]
             theirs = theirs.reshape(states.shape)
             assert (theirs == states).all(), at + "baseband differs"
         if "tones" not in e:
             continue
-        hz, z = tones_of(t, value[..., 0], line["sample_rate"],
-                         int(e["tones"]))
+        hz, z, n = tones_of(t, value, line["sample_rate"], int(e["tones"]),
+                            int(e.get("tone_offset", 0)))
         assert [tone["hz"] for tone in line["tones"]] == hz.tolist(), at
-        for tone, ours in zip(line["tones"], np.angle(z, deg=True)):
-            off = turned(tone["phase"] - ours)
-            assert off < 0.1, at + f"{tone['hz']} Hz is off by {off} degrees"
+        least = 6 * math.sqrt((2 if t.parts == 1 else 1) / n)
+        for tone, ours in zip(line["tones"], z):
+            of = at + f"{tone['hz']} Hz "
+            off = turned(tone["phase"] - np.angle(ours, deg=True))
+            assert off < 0.1, of + f"is off by {off} degrees"
+            assert math.isclose(tone["amplitude"], abs(ours), rel_tol=1e-3), \
+                of + f"has {tone['amplitude']} rms, not {abs(ours)}"
+            assert tone["there"] == (abs(ours) > least), of + "is there?"
+        if "delay_ns" not in e:
+            assert (line["delay_ns"] is None) == (
+                sum(tone["there"] for tone in line["tones"]) < 2), at
+            continue
         delay = fitted(hz, z, float(e["delay_ns"]) * 1e-9) * 1e9
         print(at + f"delay {line['delay_ns']:.4f} ns, of numpy {delay:.4f}")
         assert abs(line["delay_ns"] - delay) < 0.02, at + "delay of numpy"

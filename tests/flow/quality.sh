@@ -116,15 +116,17 @@ same "what is said of another rate" "$status $(found)" "1 0/0 rate"
 spate rm "$taken"
 spated_stop
 
-# Counts of every coding, of data that is no signal.
-stream vdif 'payload = 1032; blocks = 10;'
+# All figures of every coding, of data that is no signal; what noise has at the
+# frequencies of tones is a matter of the bytes, too.
+stream vdif 'payload = 2056; blocks = 10;'
 for bits in 1 2 4 8 16; do
 	for complex in false true; do
-		take --format vdif --payload 1032 --packets 200 --threads 5 \
+		take --format vdif --payload 2056 --packets 200 --threads 5 \
 			-o bits=$bits -o complex=$complex -o channels=2
-		quality "$taken" --read 1G
-		compares format=vdif payload=1032 \
-			baseband=$((bits < 16))
+		quality "$taken" --read 1G --sample-rate 1000000 \
+			--tones 62500 --tone-offset 12500
+		compares format=vdif payload=2056 tones=62500 \
+			tone_offset=12500 baseband=$((bits < 16))
 		spate rm "$taken"
 	done
 done
