@@ -19,7 +19,8 @@
 	  "the level is off by more than 3 dB, or samples are clipped")        \
 	X(MARKED, "marked", "the sender marked it as no data in some frames")  \
 	X(RATE, "rate",                                                        \
-	  "the header has another sample rate than the frames per second")     \
+	  "the sample rate, of the header or as given, is not that of the "    \
+	  "frames per second")                                                 \
 	X(PPS, "pps",                                                          \
 	  "the sampler's pulse per second moved against the one from outside") \
 	X(TONES_GONE, "tones-gone", "no phase-cal tone is there")              \

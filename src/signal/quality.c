@@ -51,6 +51,7 @@ struct quality_thread {
 	unsigned sub;
 	uint32_t number;
 	uint64_t frames, sample_rate;
+	bool rate_given_wrong; /* it is not that of the frames */
 	/* what headers say: another sample rate; how much later the PPS from
 	 * outside is, ns, NAN: nothing */
 	bool rate_differs;
@@ -231,6 +232,7 @@ thread_open(const struct quality *q, struct quality_thread *t,
 		.offset = q->args.tone_offset,
 		.rate = q->args.sample_rate,
 	};
+	uint64_t frames; /* samples per second, by theirs */
 	int err;
 
 	*t =
@@ -248,8 +250,10 @@ thread_open(const struct quality *q, struct quality_thread *t,
 	if (err)
 		return err;
 	t->in_frame = samples_in(&t->samples, q->bytes - l->header);
+	frames = (uint64_t)q->args.shape->fps * t->in_frame;
+	t->rate_given_wrong = comb.rate && frames && comb.rate != frames;
 	if (!comb.rate)
-		comb.rate = (uint64_t)q->args.shape->fps * t->in_frame;
+		comb.rate = frames;
 	t->sample_rate = comb.rate;
 	t->pps = t->pps_least = t->pps_most = NAN;
 	err = comb_check(q, &comb, why, why_bytes);
@@ -610,7 +614,7 @@ channel_judge(const struct quality_thread *t, struct quality_channel *c)
 		c->findings |= FINDING_BIT(STUCK);
 	if (c->marked)
 		c->findings |= FINDING_BIT(MARKED);
-	if (t->rate_differs)
+	if (t->rate_differs || t->rate_given_wrong)
 		c->findings |= FINDING_BIT(RATE);
 	if (t->pps_most - t->pps_least > PPS_MOVES)
 		c->findings |= FINDING_BIT(PPS);

@@ -150,14 +150,15 @@ spate stop live
 spate rm live
 spated_stop
 
-# A split stream: each part has its own.
-begin vdif 'payload = 8032; fps = 500; split = "thread"; threads = [ 0, 1 ];'
+# A split stream: each part has its own; and a sample rate that it has not.
+begin vdif 'payload = 8032; fps = 500; split = "thread"; threads = [ 0, 1 ];
+	sample_rate = 16000000;'
 send --rate 64Mbps --fps 500 --format vdif --threads 0,1 -o channels=2 \
 	--signal --defect dead=1/1
 sees_parts()
 {
 	[ "$(spate status --json | jq -c '[.recordings[] | [.name, .quality]] |
-		sort')" = '[["live_ds0","ok"],["live_ds1","dead 1"]]' ]
+		sort')" = '[["live_ds0","rate 2"],["live_ds1","dead 1, rate 2"]]' ]
 }
 wait_for 60 sees_parts
 send_end
@@ -165,7 +166,8 @@ spate stop live_ds0
 for i in 0 1; do
 	kept=${disks[0]}/live_ds$i/live_ds$i.quality.jsonl
 	wait_for 60 lives_on "length > 0 and
-		all(.name == \"live_ds$i\" and .sub == 0 and .thread == $i)"
+		all(.name == \"live_ds$i\" and .sub == 0 and .thread == $i and
+			.sample_rate == 16000000)"
 	spate rm live_ds$i
 done
 spated_stop

@@ -177,6 +177,11 @@ const struct option_key stream_options[] = {
 	  .offset = AT(sample_channels),
 	  .max = 4096,
 	  .help = "channels of a frame, where headers do not say it" },
+	{ .name = "sample_rate",
+	  .type = OPTION_COUNT,
+	  .offset = AT(sample_rate),
+	  .help = "samples per second of a channel; none: by the frames per "
+		  "second" },
 	{ .name = "tones",
 	  .type = OPTION_COUNT,
 	  .offset = AT(tones),

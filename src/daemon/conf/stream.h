@@ -47,6 +47,7 @@ struct stream_options {
 	bool refuse_clock;
 	bool quality;
 	uint32_t sample_bits, sample_channels; /* 0: the header says it */
+	uint32_t sample_rate;		       /* Hz; 0: by the frames */
 	uint32_t tones, tone_offset;	       /* Hz; 0: there are none */
 };
 

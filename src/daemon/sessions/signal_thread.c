@@ -148,7 +148,8 @@ qualities_open(struct signal_watch *w)
 		.shape = &w->shape,
 		.bits = o->sample_bits,
 		.channels = o->sample_channels,
-		.tones = w->shape.fps ? o->tones : 0,
+		.sample_rate = o->sample_rate,
+		.tones = w->shape.fps || o->sample_rate ? o->tones : 0,
 		.tone_offset = o->tone_offset,
 		.spectrum = SPECTRUM,
 	};

@@ -309,6 +309,17 @@ START_TEST(headers_say_more)
 		finish();
 	}
 
+	/* The rate that is given is believed, and compared, too. */
+	for (unsigned wrong = 0; wrong < 2; wrong++) {
+		start("vdif", HEAD + DATA);
+		open_with((struct quality_args){ .sample_rate =
+						     KHZ * (1000 + wrong) });
+		add_extended(same, same, false);
+		ck_assert_str_eq(finding(0), wrong ? "rate" : "");
+		ck_assert(number(0, "sample_rate") == KHZ * (1000 + wrong));
+		finish();
+	}
+
 	/* R2DBE: 256 periods are 1 us, and ALMA's word 5 is none of that. */
 	start("vdif", HEAD + DATA);
 	open_with((struct quality_args){ .tones = 0 });
