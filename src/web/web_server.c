@@ -237,7 +237,8 @@ asked(void *arg, struct MHD_Connection *c, const char *url, const char *method,
 	if (i < PAGES)
 		return MHD_YES;
 	return refuse(s, c, MHD_HTTP_NOT_FOUND,
-		      "There is nothing but / and /metrics.\n");
+		      "There is nothing but /, /metrics, /events and "
+		      "/history.\n");
 }
 
 static enum MHD_Result

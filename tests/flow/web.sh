@@ -74,6 +74,9 @@ for method in POST PUT DELETE OPTIONS; do
 	same "$method" "$(status -X $method -d x "$at/metrics")" 405
 done
 same "another page" "$(status "$at/nothing")" 404
+for page in / /metrics /events /history; do
+	grep -q " $page[ ,.]" "$work/got" || fail "who asks for another page is not told of $page"
+done
 same "the page" "$(status "$at/")" 200
 cmp "$work/got" "$top_srcdir/src/web/page.html"
 refused "cannot listen on 127.0.0.1:$web" "$SPATE_WEB" -c "$conf"
