@@ -184,6 +184,9 @@ enum {
 	X(COUNT, streams_n, ANSWER, "streams of the configuration")            \
 	X(JSON, space, ANSWER, "SPACE_KEYS")                                   \
 	X(JSON, catalogue, ANSWER, "CATALOGUE_KEYS")                           \
+	X(JSON, ended, ANSWER | KEY_OPTIONAL,                                  \
+	  "only if a program asks for so many: recordings that ended last, "   \
+	  "the last one first: INFO_KEYS but for long lists")                  \
 	X(JSON, kernel, ANSWER,                                                \
 	  "losses of the machine outside of the sockets since spated was "     \
 	  "started, as `kernel` of `info`")

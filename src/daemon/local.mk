@@ -20,6 +20,7 @@ libdaemon_a_SOURCES = \
 	%D%/sessions/health.c %D%/sessions/health.h \
 	%D%/sessions/kernel.c %D%/sessions/kernel.h \
 	%D%/sessions/live_tap.c %D%/sessions/live_tap.h \
+	%D%/sessions/loss_strip.c %D%/sessions/loss_strip.h \
 	%D%/sessions/no_buffer_cause.c %D%/sessions/no_buffer_cause.h \
 	%D%/sessions/order.c %D%/sessions/order.h \
 	%D%/sessions/overrun_cause.c %D%/sessions/overrun_cause.h \

@@ -13,7 +13,7 @@ disks_make 2
 told()
 {
 	spate info "$1" --json "${@:2}" | jq \
-		'del(.id, .made_by, .notes) | .runs |= sort_by(.sub, .run)'
+		'del(.id, .loss_strip, .made_by, .notes) | .runs |= sort_by(.sub, .run)'
 }
 
 sorted()

@@ -12,6 +12,7 @@
 #include "cli/show/field.h"
 #include "cli/show/losses.h"
 #include "cli/show/table.h"
+#include "store/recording/loss.h"
 
 enum { SAID = 320 };
 
@@ -267,18 +268,10 @@ enum { COLUMNS = 60, WORST = 5 };
 static char
 mark(const json_t *column)
 {
-	uint64_t lost = field_number(column, "packets_lost");
-	uint64_t all = field_number(column, "packets") + lost;
-
 	if (field_number(column, "packets_absent"))
 		return 'x';
-	if (!all)
-		return ' ';
-	if (!lost)
-		return '.';
-	if (lost * 1000 <= all)
-		return '-';
-	return lost * 100 <= all ? '+' : '#';
+	return loss_mark(field_number(column, "packets"),
+			 field_number(column, "packets_lost"));
 }
 
 static bool

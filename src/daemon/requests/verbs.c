@@ -111,6 +111,30 @@ page_answer(struct daemon *d, struct server_ticket ticket, const char *page,
 	free(text);
 }
 
+/* Lists the recordings that ended last, the last one first; NULL: none were asked
+ * for.  Lists in them that may have hundreds of entries are left out. */
+static json_t *
+ended_json(const struct daemon *d, const json_t *asked)
+{
+	static const char *const lists[] = { "subs",   "sources", "senders",
+					     "silent", "runs",	  "disks",
+					     "kernel", "resumed" };
+	size_t i = json_array_size(d->r.ended);
+	json_int_t left = json_integer_value(asked);
+	json_t *list, *info;
+
+	if (!json_is_integer(asked))
+		return NULL;
+	list = json_array();
+	for (; i-- && left > 0; left--) {
+		info = json_copy(json_array_get(d->r.ended, i));
+		for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
+			json_object_del(info, lists[k]);
+		json_array_append_new(list, info);
+	}
+	return list;
+}
+
 static json_t *
 catalogue_json(struct daemon *d)
 {
@@ -797,10 +821,10 @@ do_status(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		.streams_n = d->r.setup.streams,
 		.space = report_space(&d->r.disks),
 		.catalogue = catalogue_json(d),
+		.ended = ended_json(d, json_object_get(request, "ended")),
 		.kernel = kernel_since(&d->kernel),
 	};
 
-	(void)request;
 	(void)fault;
 	for (struct session *s = d->r.sessions; s; s = s->next)
 		json_array_append_new(status.recordings, report_info(s));

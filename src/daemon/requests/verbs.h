@@ -34,7 +34,9 @@
  *          {send: ID, [by:TEXT], [wait:false]}  a transfer, nothing else
  * info     {name}  a recording that runs, or ended since the daemon started
  *          -> {recordings:[INFO...]}; error "not-found" for any other
- * status   {} -> STATUS_KEYS (control/answer.h)
+ * status   {[ended:N]}  with the N recordings, at most 64, that ended last
+ *          since the daemon started
+ *          -> STATUS_KEYS (control/answer.h)
  * reload   {}  reads the configuration again; a fault in it changes nothing
  *          -> {conf, changes:[TEXT...], restart:[TEXT...] (keys that need one)}
  * streams  {[streams:[S or VARY...]]}  all streams; or these, if they could be

@@ -762,10 +762,12 @@ json_t *
 report_info(struct session *s)
 {
 	unsigned groups = INFO | INFO_DAEMON;
+	char strip[LOSS_STRIP_MOST + 1];
 	struct signal_view signal;
 	struct info info;
 
 	info_take(s, &info);
+	info.loss_strip = loss_strip_show(&s->strip, strip);
 	if (s->shape->store != HEAP_NONE)
 		groups |= INFO_HEAPS;
 	if (s->state != SESSION_ENDED) {
@@ -863,9 +865,34 @@ most(uint64_t *to, uint64_t from)
 		*to = from;
 }
 
-/* Adds a recording's totals since it began.  A disk that joins a resumed one
- * late brings packets of before.  The parts of a split stream share their
- * sockets and their clock, whose overruns and steps count once. */
+/* Takes the totals of a recording since it began.  A disk that joins a resumed
+ * one late brings packets of before. */
+static void
+totals_own(struct session *s, struct session_totals *t)
+{
+	s->before.packets = s->before.c.datagrams =
+	    atomic_load(&s->output->before);
+	totals_take(s, t);
+	totals_each(t, &s->before, rest);
+}
+
+void
+report_sample(struct session *s, int64_t now)
+{
+	int64_t since = now - s->started;
+	struct session_totals t;
+
+	if (s->state == SESSION_ARMED || s->cancelled)
+		return;
+	/* Blocks that are written behind the end belong to the last column. */
+	if (s->end_ns && s->end_ns - s->start_ns < since)
+		since = s->end_ns - s->start_ns;
+	totals_own(s, &t);
+	loss_strip_add(&s->strip, since, t.packets, t.lost);
+}
+
+/* Adds a recording's totals since it began.  The parts of a split stream share
+ * their sockets and their clock, whose overruns and steps count once. */
 static void
 totals_add(struct session_totals *to, struct session *s)
 {
@@ -873,10 +900,7 @@ totals_add(struct session_totals *to, struct session *s)
 
 	if (s->state == SESSION_ARMED || s->cancelled)
 		return;
-	s->before.packets = s->before.c.datagrams =
-	    atomic_load(&s->output->before);
-	totals_take(s, &t);
-	totals_each(&t, &s->before, rest);
+	totals_own(s, &t);
 	t.recordings = 1;
 	if (s->part) {
 		t.overruns = t.clock_steps = 0;

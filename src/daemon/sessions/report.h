@@ -36,6 +36,10 @@ void report_entry(struct session *s, struct entry *e);
  */
 void report_began(struct session *s);
 void report_ended(struct recorder *r, struct session *s);
+
+/* Notes the losses of a recording in its strip: every second, and when it has
+ * ended. */
+void report_sample(struct session *s, int64_t now);
 void report_totals_free(struct recorder *r);
 
 /* Returns a UTC time in ns as text; null for 0. */

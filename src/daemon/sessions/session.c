@@ -938,6 +938,7 @@ ended(struct session *s)
 		no_buffer_tell(s, &c, clock_steady());
 	if (!s->in->own)
 		stream_learned(s->stream, s->shape);
+	report_sample(s, clock_steady());
 	report_summary(s);
 }
 
@@ -1109,6 +1110,7 @@ rate_sample(struct session *s, int64_t now)
 	overruns_tell(s, now);
 	clock_tell(s);
 	health_tell(s, &c, now);
+	report_sample(s, now);
 	session_subs_sample(s, now);
 }
 

@@ -13,6 +13,7 @@
 #include "daemon/sessions/clock_watch.h"
 #include "daemon/sessions/health.h"
 #include "daemon/sessions/kernel.h"
+#include "daemon/sessions/loss_strip.h"
 #include "daemon/sessions/no_buffer_cause.h"
 #include "daemon/sessions/overrun_cause.h"
 #include "daemon/sessions/recording_input.h"
@@ -136,6 +137,7 @@ struct session {
 	int64_t no_buffer_at;	 /* ns, steady, of that log line */
 	struct health health;	 /* while RECORDING */
 	struct clock_watch clock;
+	struct loss_strip strip;
 	/* one per substream; NULL: there is only one */
 	struct session_sub *sub;
 	/* what a resumed recording had already; see report_began */

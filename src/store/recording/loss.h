@@ -55,6 +55,22 @@ uint64_t loss_count(const json_t *end, uint64_t packets, uint64_t counted);
  * NULL. */
 uint64_t loss_missed(const json_t *drops, uint64_t lost);
 
+/* The mark of a part of a recording: ' ' no packets, '.' nothing lost, '-' up to
+ * 0.1 % of them, '+' up to 1 %, '#' more. */
+static inline char
+loss_mark(uint64_t packets, uint64_t lost)
+{
+	uint64_t all = packets + lost;
+
+	if (!all)
+		return ' ';
+	if (!lost)
+		return '.';
+	if (lost <= all / 1000)
+		return '-';
+	return lost <= all / 100 ? '+' : '#';
+}
+
 /* True if a drop with this reason lost a packet that was wanted. */
 bool loss_is_wanted(const char *drop);
 

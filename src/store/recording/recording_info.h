@@ -125,6 +125,10 @@ enum {
 	X(TEXT, made_by, INFO_DISKS, "program that recorded it")               \
 	X(JSON, notes, INFO_DISKS,                                             \
 	  "list of what is wrong with one of another program")                 \
+	X(TEXT, loss_strip, INFO_DAEMON,                                       \
+	  "a mark for each second since it began, or for each 2, 4, 8 ... s "  \
+	  "beyond 60 marks: space, nothing came; `.` nothing was lost; `-` "   \
+	  "up to 0.1 % was; `+` up to 1 %; `#` more")                          \
 	X(SECONDS, elapsed_s, INFO_LIVE, "since it began")                     \
 	X(COUNT, scan, INFO_LIVE | KEY_OPTIONAL, "number in the schedule")     \
 	X(SECONDS, left_s, INFO_LIVE, "until it stops")                        \
