@@ -15,6 +15,9 @@
  */
 #define FIGURES_REST_NS (1000 * 1000 * 1000LL)
 
+/* recordings that ended last, of which `status` tells */
+enum { FIGURES_ENDED = 32 };
+
 struct figures {
 	struct spated *spated; /* set by the owner */
 	bool up;	       /* spated answered the last time */

@@ -3,11 +3,12 @@
  * A moment is an event (events.c) of which only what plots show is left, with
  * the time in `at`; the page reads both with the same function.  It is kept as
  * text: with hundreds of streams a moment takes tens of kilobytes, and objects
- * of jansson ten times that.  Of channels there are as many as the page shows: 64
- * of them take 5 kB.
+ * of jansson ten times that.  Of phases there are as many as the page keeps: 256
+ * of them take 10 kB.
  */
 #include "web/history.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,22 +38,51 @@ each(const json_t *list, const char *const names[])
 	return all;
 }
 
-/* Keeps of a channel the phase of its first tone; NULL: it has none. */
+/* Tells whether a channel has tones. */
+static bool
+has_tones(const json_t *channel)
+{
+	return json_array_size(json_object_get(channel, "tones"));
+}
+
+/* Keeps of a channel the phases of its first tones, to a tenth of a degree. */
 static json_t *
-channel_kept(const json_t *channel)
+channel_kept(const json_t *channel, unsigned most)
 {
 	static const char *const names[] = { "sub", "thread", "channel", NULL };
-	const json_t *tone =
-	    json_array_get(json_object_get(channel, "tones"), 0);
-	json_t *kept;
+	json_t *kept = members(channel, names), *tones = json_array();
+	const json_t *tone;
+	size_t i;
 
-	if (!tone)
-		return NULL;
-	kept = members(channel, names);
-	json_object_set_new(
-	    kept, "tones",
-	    json_pack("[{s:O}]", "phase", json_object_get(tone, "phase")));
+	json_array_foreach(json_object_get(channel, "tones"), i, tone) {
+		double phase =
+		    json_number_value(json_object_get(tone, "phase"));
+
+		if (i == most)
+			break;
+		json_array_append_new(
+		    tones,
+		    json_pack("{s:O, s:f}", "hz", json_object_get(tone, "hz"),
+			      "phase", round(phase * 10) / 10));
+	}
+	json_object_set_new(kept, "tones", tones);
 	return kept;
+}
+
+static unsigned
+channels_with_tones(const json_t *streams)
+{
+	const json_t *stream, *channel;
+	unsigned n = 0;
+	size_t i, k;
+
+	json_array_foreach(streams, i, stream) {
+		json_array_foreach(json_object_get(stream, "channels"), k,
+				   channel) {
+			n += has_tones(channel);
+		}
+	}
+	return n;
 }
 
 static json_t *
@@ -60,10 +90,11 @@ streams_kept(const json_t *streams)
 {
 	static const char *const names[] = { "name",  "packets", "packets_lost",
 					     "drops", "subs",	 NULL };
-	enum { CHANNELS = 64 }; /* as in page.html */
-	json_t *all = json_array(), *kept, *one, *channels;
+	enum { TONES = 256 }; /* as in page.html */
+	json_t *all = json_array(), *kept, *channels;
+	unsigned n = channels_with_tones(streams), left = TONES;
+	unsigned each = n && n < TONES ? TONES / n : 1;
 	const json_t *stream, *channel;
-	unsigned left = CHANNELS;
 	size_t i, k;
 
 	json_array_foreach(streams, i, stream) {
@@ -71,10 +102,11 @@ streams_kept(const json_t *streams)
 		channels = json_array();
 		json_array_foreach(json_object_get(stream, "channels"), k,
 				   channel) {
-			one = left ? channel_kept(channel) : NULL;
-			left -= one != NULL;
-			if (one)
-				json_array_append_new(channels, one);
+			if (!left || !has_tones(channel))
+				continue;
+			left--;
+			json_array_append_new(channels,
+					      channel_kept(channel, each));
 		}
 		json_object_set_new(kept, "channels", channels);
 		json_array_append_new(all, kept);

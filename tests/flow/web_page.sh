@@ -17,6 +17,8 @@ web=$port driver=$((port + 1))
 port_find
 seen=$port
 port=$udp
+mkdir "$work/schedule.d"
+settings+=("schedule = \"$work/schedule.d\";")
 conf_write "$(stream_text 'format = "vdif"; prefix = 8;')
 	q : { listen = [ \"127.0.0.1:$seen\" ]; block = \"1M\"; format = \"vdif\";
 	      prefix = 8; payload = 8032; fps = 500; threads = [ 0, 1 ];
@@ -59,13 +61,31 @@ same "metrics meanwhile" \
 	"$(curl -sf "http://127.0.0.1:$web/metrics" | grep '^spate_up ')" "spate_up 1"
 kill "${many[@]}" 2>/dev/null || true
 
+# scan NAME HOURS LENGTH: a scan of stream s, so many hours from now
+scan()
+{
+	printf '%s : { action = "record"; stream = "s"; start = "%s"; duration = "%s"; };\n' \
+		"$1" "$(date -u -d "$2 hours" +%Y-%m-%dT%H:%M:%SZ)" "$3"
+}
+{
+	scan soon 2 3h
+	scan tonight 9 40m
+	scan tomorrow 40 1h
+} >"$work/schedule.d/a.conf"
+
+# $work/ended has the recordings that ended since spated was started.
+: >"$work/ended"
 cat >"$work/said" <<-END
 	#!/bin/bash
 	"$SPATE" --socket "$socket" status --json >"$work/status.json"
 	"$SPATE" --socket "$socket" streams --json >"$work/streams.json"
-	jq -n --slurpfile status "$work/status.json" \\
-		--slurpfile streams "$work/streams.json" \\
-		'{status: \$status[0], streams: \$streams}'
+	"$SPATE" --socket "$socket" schedule ls --json >"$work/scans.json"
+	while read -r name; do
+		"$SPATE" --socket "$socket" info "\$name" --json
+	done <"$work/ended" >"$work/ended.json"
+	jq -n --slurpfile status "$work/status.json" --slurpfile scans "$work/scans.json" \\
+		--slurpfile streams "$work/streams.json" --slurpfile ended "$work/ended.json" \\
+		'{status: \$status[0], streams: \$streams, scans: \$scans, ended: \$ended}'
 END
 chmod 755 "$work/said"
 HOME=$work chromedriver --port="$driver" >"$work/driver.log" 2>&1 &
@@ -90,34 +110,48 @@ page()
 
 page agree
 spate record lossy --stream s
-spate record signal --stream q
+spate record signal --stream q --for 600s
 "$SPATE" gen --to "udp://127.0.0.1:$seen" --packets 1000000 --json --rate 64Mbps \
 	--fps 500 --format vdif --threads 0,1 -o channels=2 --tones 1000000 \
 	--defect dead=1/1 --defect dc=0/0 >"$work/sent" &
 sender=$!
 at_end 'kill -KILL $sender 2>/dev/null'
+gen --format vdif --signal --packets 600 --rate 20Mbps
+# This one has something to say of itself, too, and goes to nobody.
+spate relay --stream s --to "udp://127.0.0.1:$((seen + 1))" --for 600s
 page findings q 0/0 dc q 1/1 dead
+page live
+page drawn
+page phases
+page many
 # A page that is opened now shows what was before.
-page before
+page again
 page findings q 0/0 dc q 1/1 dead
 page tall
 page shot "$top_builddir/tests/flow/web_page.png"
+gen --format vdif --packets 2000 --loss 0.05 --duplicate 0.01 --rate 20Mbps
 kill -INT $sender
 wait $sender || true
-gen --format vdif --packets 2000 --loss 0.05 --duplicate 0.01 --rate 20Mbps
-settle lossy "$(gen_did .sent)"
 page agree
-page strip lossy '#'
-page strip signal .
+page losses s
+page strip lossy '[ ]*\.[ .]*[-+#][-+# .]*'
+page strip signal '.*\..*'
 page resources
 page phone
 spate stop lossy >/dev/null
 spate stop signal >/dev/null
+printf 'lossy\nsignal\n' >"$work/ended"
 page agree
+page live
+page strip lossy '[ ]*\.[ .]*[-+#][-+# .]*'
+# The disks say the same.
+info lossy '.loss_map | map(.packets_lost > 0) | index(true) > 10' >"$work/where"
+same "losses begin after a while" "$(cat "$work/where")" true
 
 spated_kill
 page away
 spated_start
+: >"$work/ended"
 page agree
 kill -TERM $web_pid
 ended=0
