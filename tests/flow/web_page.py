@@ -331,10 +331,10 @@ def named(browser, name, which):
                              if x["link"] == which), one["shown"][name])
             for one in browser.run("return seen") if name in one["links"]]
     age = [at - seconds(said["since"]) for at, said, _ in seen]
-    first = next((i for i, one in enumerate(seen)
-                  if one[2].startswith(which + ":")), None)
-    if not first:
-        return f"it is not named after it held: {[s[2] for s in seen]}"
+    first = max((i + 1 for i, one in enumerate(seen)
+                 if which + ":" not in one[2]), default=0)
+    if not 0 < first < len(seen):
+        return f"it is not named after it held: {[one[2] for one in seen]}"
     print(f"{which} is named {age[first]:.1f} s after it went on last",
           file=sys.stderr, flush=True)
     if age[first - 1] > DOUBT + 0.2:
