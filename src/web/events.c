@@ -51,26 +51,16 @@ event_drop(struct web_event *e)
 	free(e);
 }
 
-/* Writes what the page shows; lists that may have hundreds of entries for each
- * recording, and which it does not show, are left out. */
+/* Writes what the page shows. */
 static char *
 figures_text(const struct figures *f)
 {
-	static const char *const lists[] = { "subs", "sources", "runs", "disks",
-					     "kernel" };
-	json_t *recording, *all;
-	char *text;
-	size_t i;
-
-	all = json_pack("{s:b, s:O?, s:O?, s:O?}", "up", f->up, "status",
-			f->status, "streams", f->streams, "scans", f->scans);
-	json_array_foreach(json_object_get(f->status, "recordings"), i,
-			   recording) {
-		for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
-			json_object_del(recording, lists[k]);
-	}
-	text =
+	json_t *all =
+	    json_pack("{s:b, s:O?, s:O?, s:O?}", "up", f->up, "status",
+		      f->status, "streams", f->streams, "scans", f->scans);
+	char *text =
 	    all ? json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+
 	json_decref(all);
 	return text;
 }

@@ -35,9 +35,10 @@ figures_refresh(struct figures *f)
 		return false;
 	figures_clear(f);
 	spated_begin(f->spated);
-	if (spated_ask(f->spated, "status",
-		       json_pack("{s:i}", "ended", FIGURES_ENDED), -1,
-		       &f->status, &fault) == 0) {
+	if (spated_ask(
+		f->spated, "status",
+		json_pack("{s:i, s:b}", "ended", FIGURES_ENDED, "brief", true),
+		-1, &f->status, &fault) == 0) {
 		f->streams = member_ask(f, "streams", "streams");
 		f->scans = member_ask(f, "schedule-ls", "scans");
 	}

@@ -103,7 +103,7 @@ session_end(struct daemon *d, struct session *s)
 		at = &(*at)->next;
 	*at = s->next;
 	if (!s->cancelled)
-		json_array_append_new(d->r.ended, report_info(s));
+		json_array_append_new(d->r.ended, report_info(s, NULL));
 	if (json_array_size(d->r.ended) > RECORDER_ENDED)
 		json_array_remove(d->r.ended, 0);
 	memcpy(group, s->group, sizeof group);

@@ -277,7 +277,7 @@ recorded_json(struct daemon *d, const struct stream *stream, const char *name)
 
 	for (struct session *s = d->r.sessions; s; s = s->next) {
 		if (!strcmp(s->stream->name, stream->name))
-			json_array_append_new(list, report_info(s));
+			json_array_append_new(list, report_info(s, NULL));
 	}
 	return json_pack("{s:s, s:s, s:s, s:o}", "stream", stream->name,
 			 "format", stream->o.format, "recording", name,
@@ -426,7 +426,7 @@ infos(struct daemon *d, const char *name, bool ended)
 
 	for (struct session *s = d->r.sessions; s; s = s->next) {
 		if (session_is(s, name))
-			json_array_append_new(list, report_info(s));
+			json_array_append_new(list, report_info(s, NULL));
 	}
 	snprintf(prefix, sizeof prefix, "%.79s_ds", name);
 	json_array_foreach(d->r.ended, i, info) {
@@ -791,14 +791,14 @@ do_keep(struct daemon *d, struct server_ticket ticket, const json_t *request,
 
 /* What every card, and the machine, lost since the daemon was started. */
 static json_t *
-kernel_since(struct kernel *k)
+kernel_since(struct kernel *k, const struct kernel *now)
 {
 	const char **name = calloc(k->devices + 1, sizeof *name);
 	json_t *lost;
 
 	for (unsigned i = 0; name && i < k->devices; i++)
 		name[i] = k->device[i].name;
-	lost = kernel_lost(k, name, name ? k->devices : 0);
+	lost = kernel_lost(k, now, name, name ? k->devices : 0);
 	free(name);
 	return lost;
 }
@@ -807,7 +807,12 @@ static int
 do_status(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	  struct fault *fault)
 {
-	struct answer_status status = {
+	bool brief = json_is_true(json_object_get(request, "brief"));
+	struct kernel kernel;
+	struct answer_status status;
+
+	kernel_look(&kernel);
+	status = (struct answer_status){
 		.version = PACKAGE_VERSION,
 		.pid = (uint64_t)getpid(),
 		.started = d->started_ns,
@@ -822,12 +827,15 @@ do_status(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		.space = report_space(&d->r.disks),
 		.catalogue = catalogue_json(d),
 		.ended = ended_json(d, json_object_get(request, "ended")),
-		.kernel = kernel_since(&d->kernel),
+		.kernel = kernel_since(&d->kernel, &kernel),
 	};
 
 	(void)fault;
 	for (struct session *s = d->r.sessions; s; s = s->next)
-		json_array_append_new(status.recordings, report_info(s));
+		json_array_append_new(status.recordings,
+				      brief ? report_brief(s)
+					    : report_info(s, &kernel));
+	kernel_clear(&kernel);
 	server_answer(d->r.server, ticket,
 		      keys_json(status_keys, &status, ANSWER));
 	return 0;

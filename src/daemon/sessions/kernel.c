@@ -243,19 +243,18 @@ machine_grow(uint64_t *lost, uint64_t *was, uint64_t now)
 
 /* Adds what all counters grew since the last look. */
 static void
-grow(struct kernel *k, const char *const *bound, unsigned n)
+grow(struct kernel *k, const struct kernel *now, const char *const *bound,
+     unsigned n)
 {
-	struct kernel now;
+	const struct kernel_machine *is = &now->now;
 
-	kernel_look(&now);
-	for (unsigned i = 0; i < now.devices; i++)
-		device_grow(k, &now.device[i], bound, n);
-	machine_grow(&k->lost.dropped, &k->now.dropped, now.now.dropped);
-	machine_grow(&k->lost.squeezed, &k->now.squeezed, now.now.squeezed);
-	machine_grow(&k->lost.in_errors, &k->now.in_errors, now.now.in_errors);
+	for (unsigned i = 0; i < now->devices; i++)
+		device_grow(k, &now->device[i], bound, n);
+	machine_grow(&k->lost.dropped, &k->now.dropped, is->dropped);
+	machine_grow(&k->lost.squeezed, &k->now.squeezed, is->squeezed);
+	machine_grow(&k->lost.in_errors, &k->now.in_errors, is->in_errors);
 	machine_grow(&k->lost.rcvbuf_errors, &k->now.rcvbuf_errors,
-		     now.now.rcvbuf_errors);
-	kernel_clear(&now);
+		     is->rcvbuf_errors);
 }
 
 static json_t *
@@ -270,12 +269,17 @@ device_json(const struct kernel_device *d)
 }
 
 json_t *
-kernel_lost(struct kernel *k, const char *const *bound, unsigned n)
+kernel_lost(struct kernel *k, const struct kernel *now,
+	    const char *const *bound, unsigned n)
 {
 	json_t *list = json_array();
 	const struct kernel_machine *lost = &k->lost;
+	struct kernel own = { 0 };
 
-	grow(k, bound, n);
+	if (!now)
+		kernel_look(&own);
+	grow(k, now ? now : &own, bound, n);
+	kernel_clear(&own);
 	for (unsigned i = 0; i < k->devices; i++) {
 		const struct kernel_device *d = &k->device[i];
 

@@ -47,8 +47,9 @@ void kernel_look(struct kernel *k);
 void kernel_clear(struct kernel *k);
 
 /*
- * Looks again, and returns, as a new reference, how far the counters grew since
- * the first look.  None of these numbers ever falls.
+ * Returns, as a new reference, how far the counters grew from the first look to
+ * `now`, a look that many recordings may share; NULL: looks again.  None of these
+ * numbers ever falls.
  *
  *   {"interfaces":[{"device":"eth2","rx_dropped":0,...}],
  *    "backlog":{"dropped":0,"squeezed":0},
@@ -57,6 +58,7 @@ void kernel_clear(struct kernel *k);
  * Lists the `n` devices of `bound`, also one that is gone; with n = 0 every
  * device that lost something.  Returns NULL without memory.
  */
-json_t *kernel_lost(struct kernel *k, const char *const *bound, unsigned n);
+json_t *kernel_lost(struct kernel *k, const struct kernel *now,
+		    const char *const *bound, unsigned n);
 
 #endif

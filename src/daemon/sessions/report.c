@@ -232,7 +232,7 @@ sources_json(struct recording_input *from)
 /* Returns the kernel's losses on the interfaces that the sources are bound to;
  * without any, on all interfaces. */
 static json_t *
-kernel_json(struct session *s)
+kernel_json(struct session *s, const struct kernel *now)
 {
 	const char *bound[BOUND];
 	unsigned n = stream_input_sources(s->in), devices = 0, sub;
@@ -247,18 +247,18 @@ kernel_json(struct session *s)
 		if (c.device && k == devices)
 			bound[devices++] = c.device;
 	}
-	return kernel_lost(&s->kernel, bound, devices);
+	return kernel_lost(&s->kernel, now, bound, devices);
 }
 
 /* Returns the kernel's losses, a new reference.  The machine's counters go on,
  * so a recording's are kept when it ends, and every later report is the same. */
 static json_t *
-kernel_report(struct session *s)
+kernel_report(struct session *s, const struct kernel *now)
 {
 	if (s->state < SESSION_CLOSING)
-		return kernel_json(s);
+		return kernel_json(s, now);
 	if (!s->kernel_lost)
-		s->kernel_lost = kernel_json(s);
+		s->kernel_lost = kernel_json(s, NULL);
 	return json_incref(s->kernel_lost);
 }
 
@@ -461,16 +461,13 @@ clock_take(const struct session *s, struct info *info)
 
 /* Sets where packets came from and were lost. */
 static void
-report_from(struct session *s, struct info *info)
+report_from(struct session *s, struct info *info, const struct kernel *kernel)
 {
 	int64_t now = clock_steady();
 	struct origin *list;
 
 	info->sources = sources_json(s->input);
-	info->kernel = kernel_report(s);
-	clock_take(s, info);
-	info->overrun_causes = overrun_watch_json(&s->overruns);
-	info->no_buffer_causes = no_buffer_watch_json(&s->no_buffer);
+	info->kernel = kernel_report(s, kernel);
 	list = origins_find(s->input);
 	if (!list)
 		return;
@@ -650,7 +647,17 @@ resumed_json(const struct output *o)
 	return list;
 }
 
-/* Sets everything but the keys of INFO_LIVE. */
+/* Sets what may have hundreds of entries. */
+static void
+lists_take(struct session *s, struct info *info, const struct kernel *kernel)
+{
+	info->runs = runs_json(s);
+	info->disks = disks_json(s);
+	info->resumed = resumed_json(s->output);
+	report_from(s, info, kernel);
+}
+
+/* Sets everything but these lists and the keys of INFO_LIVE. */
 static void
 info_take(struct session *s, struct info *info)
 {
@@ -681,8 +688,6 @@ info_take(struct session *s, struct info *info)
 		.heaps = t.c.heaps,
 		.heaps_incomplete = t.c.heaps_incomplete,
 		.drops = drops_json(&t.c),
-		.runs = runs_json(s),
-		.disks = disks_json(s),
 		.chunks = atomic_load(&o->chunks),
 		.gaps = gaps(o),
 		.fill = s->stream->o.fill,
@@ -691,7 +696,6 @@ info_take(struct session *s, struct info *info)
 		.parity = s->stream->o.parity,
 		.protected =
 		    o->groups ? parity_groups_counts(o->groups).members : 0,
-		.resumed = resumed_json(o),
 		.store = store_name(s->shape),
 	};
 	pthread_mutex_lock(&o->lock);
@@ -702,7 +706,9 @@ info_take(struct session *s, struct info *info)
 		info->why = s->reason;
 	else if (s->diskless && s->state != SESSION_ENDED)
 		info->why = "no disk takes blocks: they wait in memory";
-	report_from(s, info);
+	clock_take(s, info);
+	info->overrun_causes = overrun_watch_json(&s->overruns);
+	info->no_buffer_causes = no_buffer_watch_json(&s->no_buffer);
 }
 
 static json_t *
@@ -745,7 +751,6 @@ live_take(struct session *s, struct info *info, struct signal_view *signal)
 	info->quality_frames = info->quality_missed = KEY_UNKNOWN;
 	if (s->input->watch) {
 		signal_watch_look(s->input->watch, s->part, signal);
-		json_decref(signal->lines);
 		info->quality = signal->text[0] ? signal->text : NULL;
 		info->quality_frames = signal->frames;
 		info->quality_missed = signal->missed;
@@ -758,8 +763,8 @@ live_take(struct session *s, struct info *info, struct signal_view *signal)
 	info->links = links_json(s, now);
 }
 
-json_t *
-report_info(struct session *s)
+static json_t *
+info_json(struct session *s, bool brief, const struct kernel *kernel)
 {
 	unsigned groups = INFO | INFO_DAEMON;
 	char strip[LOSS_STRIP_MOST + 1];
@@ -767,6 +772,8 @@ report_info(struct session *s)
 	struct info info;
 
 	info_take(s, &info);
+	if (!brief)
+		lists_take(s, &info, kernel);
 	info.loss_strip = loss_strip_show(&s->strip, strip);
 	if (s->shape->store != HEAP_NONE)
 		groups |= INFO_HEAPS;
@@ -778,6 +785,18 @@ report_info(struct session *s)
 }
 
 json_t *
+report_info(struct session *s, const struct kernel *kernel)
+{
+	return info_json(s, false, kernel);
+}
+
+json_t *
+report_brief(struct session *s)
+{
+	return info_json(s, true, NULL);
+}
+
+json_t *
 report_tail(struct session *s)
 {
 	unsigned groups = INFO_END;
@@ -785,6 +804,7 @@ report_tail(struct session *s)
 	json_t *end;
 
 	info_take(s, &info);
+	lists_take(s, &info, NULL);
 	if (s->shape->store == HEAP_ROW)
 		groups |= INFO_ROWS;
 	end = keys_json(info_keys, &info, groups);
@@ -1019,6 +1039,7 @@ stream_signal_set(struct recorder *r, const struct stream *s,
 		  struct answer_stream *stream, struct signal_view *view)
 {
 	struct signal_view one;
+	json_t *lines;
 
 	*view = (struct signal_view){ .frames = 0 };
 	stream->channels = json_array();
@@ -1026,8 +1047,9 @@ stream_signal_set(struct recorder *r, const struct stream *s,
 		if (strcmp(of->stream->name, s->name) != 0 || !of->input->watch)
 			continue;
 		signal_watch_look(of->input->watch, of->part, &one);
-		json_array_extend(stream->channels, one.lines);
-		json_decref(one.lines);
+		lines = signal_watch_lines(of->input->watch, of->part);
+		json_array_extend(stream->channels, lines);
+		json_decref(lines);
 		if (!view->text[0] || !strcmp(view->text, "ok"))
 			*view = one;
 	}

@@ -12,7 +12,14 @@
  * lines.  Functions that return JSON return a new reference, or NULL without
  * memory.  The event loop's thread.
  */
-json_t *report_info(struct session *s);
+
+/* Returns `info` of a recording.  `kernel`: its counters now, for who asks for
+ * many recordings; NULL: they are read. */
+json_t *report_info(struct session *s, const struct kernel *kernel);
+/* The same, with null for `runs`, `disks`, `resumed`, `sources`, `senders`,
+ * `kernel` and `subs`: lists that may be long. */
+json_t *report_brief(struct session *s);
+
 /* {"end":{..}}, the last line of the metadata */
 json_t *report_tail(struct session *s);
 /* Return one disk (DISK in verbs.h) and all disks. */

@@ -1057,18 +1057,27 @@ void
 signal_watch_look(struct signal_watch *w, unsigned part,
 		  struct signal_view *view)
 {
-	*view = (struct signal_view){ .lines = json_array() };
+	*view = (struct signal_view){ 0 };
 	for (unsigned i = 0; i < w->rings; i++)
 		view->missed += frame_ring_missed(w->ring[i]);
 	pthread_mutex_lock(&w->lock);
 	view->frames = w->frames;
 	part_show(&w->part[part], view->text, sizeof view->text);
+	pthread_mutex_unlock(&w->lock);
+}
+
+json_t *
+signal_watch_lines(struct signal_watch *w, unsigned part)
+{
+	json_t *lines = json_array();
+
+	pthread_mutex_lock(&w->lock);
 	for (size_t i = 0; i < json_array_size(w->lines); i++) {
 		const json_t *line = json_array_get(w->lines, i);
 
 		if (part_of(w, w->part, line) == &w->part[part])
-			json_array_append_new(view->lines,
-					      json_deep_copy(line));
+			json_array_append_new(lines, json_deep_copy(line));
 	}
 	pthread_mutex_unlock(&w->lock);
+	return lines;
 }

@@ -74,11 +74,13 @@ struct signal_view {
 	char text[128]; /* "ok", or findings with their channels; "": nothing
 			 * was seen */
 	uint64_t frames, missed; /* looked at, and not, since it began */
-	json_t *lines; /* QUALITY_KEYS for each channel; a new reference */
 };
 
 /* Sets the view of a part of a split stream, or of the whole stream. */
 void signal_watch_look(struct signal_watch *w, unsigned part,
 		       struct signal_view *view);
+
+/* Returns QUALITY_KEYS for each channel of such a part, as a new reference. */
+json_t *signal_watch_lines(struct signal_watch *w, unsigned part);
 
 #endif

@@ -112,16 +112,16 @@ START_TEST(since_then)
 	kernel_look(&then);
 	ck_assert_uint_eq(then.now.in_errors, 10);
 	ck_assert_uint_eq(then.now.rcvbuf_errors, 6);
-	is(kernel_lost(&then, NULL, 0),
+	is(kernel_lost(&then, NULL, NULL, 0),
 	   "{\"interfaces\":[]," UDP("0", "0") "}");
-	is(kernel_lost(&then, bound, 1),
+	is(kernel_lost(&then, NULL, bound, 1),
 	   "{\"interfaces\":[" ETH2("0", "0") "]," UDP("0", "0") "}");
 
 	counter_write("lo", "rx_dropped", "50\n");
 	counter_write("eth2", "rx_dropped", "14\n");
 	counter_write("eth2", "rx_missed_errors", "18446744073709551615\n");
 	udp_write("9", "6", "4");
-	is(kernel_lost(&then, NULL, 0),
+	is(kernel_lost(&then, NULL, NULL, 0),
 	   "{\"interfaces\":[" ETH2("4", "15") "]," UDP("3", "1") "}");
 	kernel_clear(&then);
 	scratch_remove(&scratch);
@@ -140,24 +140,24 @@ START_TEST(cards_come_and_go)
 	machine_make();
 	kernel_look(&k);
 	counter_write("eth2", "rx_dropped", "13\n");
-	is(kernel_lost(&k, NULL, 0),
+	is(kernel_lost(&k, NULL, NULL, 0),
 	   "{\"interfaces\":[" ETH2("3", "0") "]," UDP("0", "0") "}");
 	counter_write("eth2", "rx_dropped", "0\n");
 	counter_write("eth2", "rx_missed_errors", "1\n");
-	is(kernel_lost(&k, NULL, 0),
+	is(kernel_lost(&k, NULL, NULL, 0),
 	   "{\"interfaces\":[" ETH2("3", "1") "]," UDP("0", "0") "}");
 	counter_write("eth2", "rx_dropped", "2\n");
-	is(kernel_lost(&k, NULL, 0),
+	is(kernel_lost(&k, NULL, NULL, 0),
 	   "{\"interfaces\":[" ETH2("5", "1") "]," UDP("0", "0") "}");
 	device_remove("eth2");
-	is(kernel_lost(&k, NULL, 0),
+	is(kernel_lost(&k, NULL, NULL, 0),
 	   "{\"interfaces\":[" ETH2("5", "1") "]," UDP("0", "0") "}");
-	is(kernel_lost(&k, bound, 1),
+	is(kernel_lost(&k, NULL, bound, 1),
 	   "{\"interfaces\":[" CARD("eth3", "0") "]," UDP("0", "0") "}");
 	counter_write("eth4", "rx_dropped", "1\n");
-	is(kernel_lost(&k, bound, 1),
+	is(kernel_lost(&k, NULL, bound, 1),
 	   "{\"interfaces\":[" CARD("eth3", "0") "]," UDP("0", "0") "}");
-	is(kernel_lost(&k, new, 1),
+	is(kernel_lost(&k, NULL, new, 1),
 	   "{\"interfaces\":[" CARD("eth4", "1") "]," UDP("0", "0") "}");
 	kernel_clear(&k);
 	scratch_remove(&scratch);
@@ -176,13 +176,13 @@ START_TEST(queues_of_cpus)
 	ck_assert_uint_eq(k.now.squeezed, 11);
 	text_write(softnet,
 		   CPU0 "000cbc97 ffffffff 00000004 00000000 0 1\n" CPU0);
-	is(kernel_lost(&k, NULL, 0),
+	is(kernel_lost(&k, NULL, NULL, 0),
 	   "{\"interfaces\":[]," QUEUES("17", "13") UDP_ONLY("0", "0") "}");
 	text_write(softnet, CPU0);
-	is(kernel_lost(&k, NULL, 0),
+	is(kernel_lost(&k, NULL, NULL, 0),
 	   "{\"interfaces\":[]," QUEUES("17", "13") UDP_ONLY("0", "0") "}");
 	text_write(softnet, CPU0 CPU0);
-	is(kernel_lost(&k, NULL, 0),
+	is(kernel_lost(&k, NULL, NULL, 0),
 	   "{\"interfaces\":[]," QUEUES("19", "23") UDP_ONLY("0", "0") "}");
 	kernel_clear(&k);
 	scratch_remove(&scratch);
@@ -196,7 +196,7 @@ START_TEST(nothing_to_read)
 	machine_make();
 	scratch_remove(&scratch);
 	kernel_look(&then);
-	is(kernel_lost(&then, NULL, 0),
+	is(kernel_lost(&then, NULL, NULL, 0),
 	   "{\"interfaces\":[]," UDP("0", "0") "}");
 	kernel_clear(&then);
 }
