@@ -85,12 +85,12 @@ gen_off
 gen_on --format vdif --prefix 8 --fps 400 --rate 80Mbps --behind 1.2s
 wait_for 20 look_full
 same "what is wrong" "$(seen .clock_fault)" far
-within "ms that it is behind" 1195 "$(seen '.clock_s * 1000 | round')" 1290
-seen '.hints[-1]' | grep -q 'the time of the data is 1\.[12][0-9]* s behind ours' ||
+within "ms that it is behind" 1195 "$(seen '.clock_s * 1000 | round')" 1500
+seen '.hints[-1]' | grep -q 'the time of the data is 1\.[1-5][0-9]* s behind ours' ||
 	fail "no hint: $(seen .hints)"
 spate probe s --for 1s >"$work/shown"
-grep -q '^  time *of the data is 1\.[12][0-9]* s behind arrival$' "$work/shown" &&
-	grep -q '^  ! the time of the data is 1\.[12]' "$work/shown" ||
+grep -q '^  time *of the data is 1\.[1-5][0-9]* s behind arrival$' "$work/shown" &&
+	grep -q '^  ! the time of the data is 1\.[1-5]' "$work/shown" ||
 	fail "not shown: $(cat "$work/shown")"
 gen_off
 gen_on --format vdif --prefix 8 --fps 400 --rate 80Mbps \
