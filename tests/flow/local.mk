@@ -242,7 +242,11 @@ tests_flow_many_SOURCES = %D%/many.c
 tests_flow_rewrap_SOURCES = %D%/rewrap.c
 tests_flow_rewrap_LDADD = $(BASE_LIBS)
 
-# A clock that is set, loaded before spated.  -rpath makes libtool build it.
+# A clock that is set, and syncs that hang, loaded before spated.  -rpath makes
+# libtool build them.
 check_LTLIBRARIES += %D%/set_clock.la
 tests_flow_set_clock_la_SOURCES = %D%/set_clock.c
 tests_flow_set_clock_la_LDFLAGS = $(PLUGIN_FLAGS) -rpath /nonexistent
+check_LTLIBRARIES += %D%/hang_sync.la
+tests_flow_hang_sync_la_SOURCES = %D%/hang_sync.c
+tests_flow_hang_sync_la_LDFLAGS = $(PLUGIN_FLAGS) -rpath /nonexistent
