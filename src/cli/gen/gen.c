@@ -520,6 +520,26 @@ rate(const struct gen *g)
 				    : 0;
 }
 
+/* Returns the list of times in which the sender was late. */
+static json_t *
+late_json(const struct gen_sender *s)
+{
+	int64_t utc = clock_now() - clock_steady();
+	char from[UNITS_TEXT], to[UNITS_TEXT];
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < s->lates; i++) {
+		const struct gen_late *l = &s->late[i];
+
+		json_array_append_new(
+		    list, json_pack("{s:s s:s s:f}", "from",
+				    units_show_time(from, utc + l->from), "to",
+				    units_show_time(to, utc + l->to), "late_s",
+				    (double)l->most_ns / NS_SECOND));
+	}
+	return list;
+}
+
 /* Sequences are printed as text: they may be too large for readers of JSON. */
 static void
 print_json(const struct gen *g, const struct gen_sums *s)
@@ -537,6 +557,7 @@ print_json(const struct gen *g, const struct gen_sums *s)
 	    (json_int_t)g->sender.bytes, "seconds", seconds(g), "late_s",
 	    (double)g->sender.late_ns / NS_SECOND, "rate", rate(g), "first",
 	    from, "last", to, "ports", (json_int_t)g->socket.ports);
+	json_object_set_new(line, "late", late_json(&g->sender));
 	if (g->of_heaps)
 		json_object_set_new(line, "heaps",
 				    json_integer((json_int_t)s->heaps));

@@ -172,14 +172,33 @@ wait_until(const struct gen_sender *s, int64_t ns)
 		;
 }
 
+/* Notes that a burst that is due by now was late. */
+static void
+late_note(struct gen_sender *s, int64_t due, int64_t late)
+{
+	struct gen_late *l = &s->late[s->lates];
+
+	if (late > s->late_ns)
+		s->late_ns = late;
+	if (late < GEN_LATE)
+		return;
+	if (s->lates &&
+	    (s->lates == GEN_LATES || due - l[-1].to < 2 * NS_SECOND))
+		l--;
+	else
+		s->late[s->lates++] = (struct gen_late){ .from = due };
+	l->to = due + late;
+	if (late > l->most_ns)
+		l->most_ns = late;
+}
+
 static void
 burst_begin(struct gen_sender *s)
 {
 	int64_t due = due_ns(s, s->next);
 	int64_t late = clock_steady() - due;
 
-	if (late > s->late_ns)
-		s->late_ns = late;
+	late_note(s, due, late);
 	if (late < 0)
 		wait_until(s, due);
 	else if (late > CATCH_UP && !s->exact_ns)

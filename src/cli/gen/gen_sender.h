@@ -64,6 +64,16 @@ struct gen_port {
 };
 
 #define GEN_STEP (5 * NS_SECOND)
+#define GEN_LATE (100 * NS_MS)
+
+/* A time in which bursts were GEN_LATE behind theirs, or more; less than two
+ * seconds lie between two bursts of it. */
+struct gen_late {
+	int64_t from, to; /* steady ns */
+	int64_t most_ns;
+};
+
+enum { GEN_LATES = 256 };
 
 /*
  * Sends the packets of plans at a steady rate, on the caller's thread.  Ports
@@ -90,6 +100,9 @@ struct gen_sender {
 	uint64_t bytes;
 	int64_t elapsed_ns;
 	int64_t late_ns; /* that a burst was sent behind its time, at most */
+	struct gen_late
+	    late[GEN_LATES]; /* the last one grows when all are used */
+	unsigned lates;
 
 	/* Used by gen_sender_run() alone. */
 	unsigned turn;	    /* the port whose turn it is */

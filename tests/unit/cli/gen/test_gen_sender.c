@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/module.h"
 #include "cli/gen/gen_frames.h"
 #include "cli/gen/gen_heaps.h"
@@ -363,7 +364,27 @@ START_TEST(a_heap_is_finished)
 }
 END_TEST
 
+/* What is due by a clock that has gone on already comes late, and is noted. */
+START_TEST(late)
+{
+	const struct gen_chances none = { .seed = 1 };
+
+	start(100, &none, 1);
+	sender.rate = 1;
+	sender.exact_ns = NS_SECOND / 1000;
+	sender.begin_ns = clock_steady() - NS_SECOND / 2;
+	ck_assert_int_eq(gen_sender_run(&sender), 0);
+	ck_assert_uint_eq(sender.lates, 1);
+	ck_assert_int_ge(sender.late[0].from, sender.begin_ns);
+	ck_assert_int_lt(sender.late[0].from, sender.begin_ns + NS_SECOND / 10);
+	ck_assert_int_eq(sender.late[0].most_ns, sender.late_ns);
+	ck_assert_int_ge(sender.late_ns, NS_SECOND / 2);
+	ck_assert_int_ge(sender.late[0].to, sender.begin_ns + NS_SECOND / 2);
+	finish();
+}
+END_TEST
+
 SUITE("gen_sender", all_of_it, trains_are_cut_where_frames_would_meet,
       every_port_by_its_plan, paced, paced_together, bursts_are_fair, stopped,
-      over, ports_take_turns_by_heap, ports_take_turns_by_train,
+      late, over, ports_take_turns_by_heap, ports_take_turns_by_train,
       a_heap_is_finished)
