@@ -211,7 +211,7 @@ no_buffer_watch_look(struct no_buffer_watch *w, uint64_t packets,
 	struct no_buffer_facts f = facts_look(disks, pool);
 	bool filled = f.filled;
 
-	/* It may have got its memory a moment after they were dropped. */
+	/* The memory may have come a moment after packets were dropped. */
 	f.filled = filled && !w->lacked;
 	w->lacked = !filled;
 	f.writes_back = packets != w->packets && writes_back();

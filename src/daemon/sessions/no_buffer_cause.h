@@ -32,8 +32,8 @@ enum no_buffer_cause {
 	NO_BUFFER_CAUSES,
 };
 
-/* What is known of disks, memory and kernel at a moment.  Paths are NULL where
- * there is none, and belong to the disk set. */
+/* State of disks, memory and kernel at a moment.  Paths are NULL where there is
+ * none, and belong to the disk set. */
 struct no_buffer_facts {
 	const char *stalled; /* the disk that has not answered for longest, */
 	int64_t stall_ns;    /* and for how long */

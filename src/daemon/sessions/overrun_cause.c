@@ -42,7 +42,7 @@ enum {
 struct process_time {
 	pid_t pid;
 	uint64_t ticks;
-	/* Of a thread of the kernel with what it does: kworker/u8:1+flush-8:0. */
+	/* A thread of the kernel has its work in it: kworker/u8:1+flush-8:0. */
 	char name[OVERRUN_PROCESS - 16];
 };
 
