@@ -98,10 +98,15 @@ else
 	say "no control group can be made: $(tail -n 1 "$work/refused")"
 fi
 
-kill "$sender"
+# It ends while it loses more: they have their cause, too.
 spate stop r --quiet
 same "the stream's, with that cause" \
 	"$(spate streams --json | jq .overrun_causes.waited)" "$(cause overruns)"
+kill "$sender"
+for from in "--socket $socket" "--disks ${disks[0]}"; do
+	same "overruns without a cause, $from" "$("$SPATE" info r $from --json |
+		jq '.overruns - ([.overrun_causes[].overruns] | add)')" 0
+done
 grep -q "r: [0-9]* overruns of a socket's buffer; in the last two seconds its receiver waited [0-9]* ms for a CPU" \
 	"$log" || fail "the log does not say it"
 grep -q "r: bash ($hog) had most of the CPU time in the second after" "$log" ||

@@ -787,6 +787,62 @@ folders_sync(struct session *s)
 	}
 }
 
+/* Logs who had the CPU that a receiver waited for, when that is known. */
+static void
+culprit_tell(const struct session *s)
+{
+	const struct overrun_watch *w = &s->overruns;
+
+	if (!w->named)
+		return;
+	log_line(LEVEL_WARN, s->name,
+		 "%s had most of the CPU time in the second after its receiver "
+		 "waited%s",
+		 w->named->process,
+		 w->named == &w->account[OVERRUN_WRITEBACK]
+		     ? ": the kernel writes to disks what programs left in its "
+		       "cache"
+		     : "");
+}
+
+/* Logs new overruns with their cause, once for all parts of a stream. */
+static void
+overruns_tell(struct session *s, int64_t now)
+{
+	static const char *const met[OVERRUN_CAUSES] = {
+		[OVERRUN_THROTTLED] =
+		    "the control group of spated, or one above it, had no CPU "
+		    "time left for %.0f ms; raise CPUQuota= of the service, or "
+		    "of its slice",
+		[OVERRUN_STOLEN] = "the host of this virtual machine gave its "
+				   "CPUs to others for %.0f ms",
+		[OVERRUN_PAGED] = "its receiver waited for memory that was "
+				  "read from a disk",
+		[OVERRUN_WAITED] = "its receiver waited %.0f ms for a CPU",
+		[OVERRUN_BUSY] = "its receiver had no rest: too much comes for "
+				 "one thread, or for this CPU",
+		[OVERRUN_UNKNOWN] = "its receiver had time: a burst was longer "
+				    "than the buffer",
+	};
+	enum overrun_cause cause;
+	int64_t lost_ns;
+	uint64_t n =
+	    overrun_watch_look(&s->overruns, recording_input_overruns(s->input),
+			       now, &cause, &lost_ns);
+	char why[200];
+
+	if (s->part)
+		return;
+	culprit_tell(s);
+	if (!n)
+		return;
+	snprintf(why, sizeof why, met[cause], (double)lost_ns / 1e6);
+	log_line(LEVEL_WARN, s->name,
+		 "%" PRIu64 " overruns of a socket's buffer; in the last two "
+		 "seconds %s",
+		 n, why);
+}
+
 /* Finds why packets were dropped, and logs it at once, so that a disk can be
  * mended or the next scan saved; at most once a second.  The line at the end has
  * the rest. */
@@ -827,9 +883,11 @@ folders_end(struct session *s)
 	struct counts c;
 	json_t *tail;
 
-	/* Nothing comes any more: each drop has its cause in the metadata. */
+	/* Nothing comes any more: each drop and each overrun has its cause in
+	 * the metadata. */
 	recording_input_counts(s->input, s->part, &c);
 	no_buffer_tell(s, &c, clock_steady());
+	overruns_tell(s, clock_steady());
 	tail = report_tail(s);
 
 	output_end(s->output);
@@ -954,62 +1012,6 @@ session_subs_sample(struct session *s, int64_t now)
 			sub->last = now;
 		sub->datagrams = c.datagrams;
 	}
-}
-
-/* Logs who had the CPU that a receiver waited for, when that is known. */
-static void
-culprit_tell(const struct session *s)
-{
-	const struct overrun_watch *w = &s->overruns;
-
-	if (!w->named)
-		return;
-	log_line(LEVEL_WARN, s->name,
-		 "%s had most of the CPU time in the second after its receiver "
-		 "waited%s",
-		 w->named->process,
-		 w->named == &w->account[OVERRUN_WRITEBACK]
-		     ? ": the kernel writes to disks what programs left in its "
-		       "cache"
-		     : "");
-}
-
-/* Logs new overruns with their cause, once for all parts of a stream. */
-static void
-overruns_tell(struct session *s, int64_t now)
-{
-	static const char *const met[OVERRUN_CAUSES] = {
-		[OVERRUN_THROTTLED] =
-		    "the control group of spated, or one above it, had no CPU "
-		    "time left for %.0f ms; raise CPUQuota= of the service, or "
-		    "of its slice",
-		[OVERRUN_STOLEN] = "the host of this virtual machine gave its "
-				   "CPUs to others for %.0f ms",
-		[OVERRUN_PAGED] = "its receiver waited for memory that was "
-				  "read from a disk",
-		[OVERRUN_WAITED] = "its receiver waited %.0f ms for a CPU",
-		[OVERRUN_BUSY] = "its receiver had no rest: too much comes for "
-				 "one thread, or for this CPU",
-		[OVERRUN_UNKNOWN] = "its receiver had time: a burst was longer "
-				    "than the buffer",
-	};
-	enum overrun_cause cause;
-	int64_t lost_ns;
-	uint64_t n =
-	    overrun_watch_look(&s->overruns, recording_input_overruns(s->input),
-			       now, &cause, &lost_ns);
-	char why[200];
-
-	if (s->part)
-		return;
-	culprit_tell(s);
-	if (!n)
-		return;
-	snprintf(why, sizeof why, met[cause], (double)lost_ns / 1e6);
-	log_line(LEVEL_WARN, s->name,
-		 "%" PRIu64 " overruns of a socket's buffer; in the last two "
-		 "seconds %s",
-		 n, why);
 }
 
 /* Ends a recording whose data have a wrong time from the beginning, where the
