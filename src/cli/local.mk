@@ -31,6 +31,7 @@ libcli_a_SOURCES = \
 	%D%/gen/gen_source.h \
 	%D%/rehearse/bench.c %D%/rehearse/bench.h \
 	%D%/rehearse/rehearse.c \
+	%D%/rehearse/traffic.c %D%/rehearse/traffic.h \
 	%D%/schedule/import.c \
 	%D%/schedule/import_scans.c %D%/schedule/import_scans.h \
 	%D%/schedule/import_snp.c \

@@ -29,13 +29,17 @@
 #include "cli/show/field.h"
 
 enum {
-	PREFIX = 8,	 /* bytes before the payload, for the counter */
-	READY_S = 120,	 /* how long a spated may take to be ready */
-	WAIT_MS = 50,	 /* between two looks */
-	STILL = 6,	 /* looks at which nothing more came */
-	PACE = 98,	 /* percent of the rate that a sender has to keep */
-	MADE = 95,	 /* the same of one that begins with the recording */
-	GEN_EXTRA_S = 30 /* how much longer than asked a sender may take */
+	READY_S = 120,	  /* how long a spated may take to be ready */
+	WAIT_MS = 50,	  /* between two looks */
+	STILL = 6,	  /* looks at which nothing more came */
+	PACE = 98,	  /* percent of the rate that a sender has to keep */
+	MADE = 95,	  /* the same of one that begins with the recording */
+	GEN_EXTRA_S = 30, /* how much longer than asked a sender may take */
+	OPEN = 2,	  /* blocks of a port that are being filled */
+	QUEUED = 4,	  /* blocks of a disk that are on their way */
+	BEHIND = 5,	  /* percent of what came that may wait beside these */
+	PORTS_TRIES = 64,
+	NAME = 64, /* of a recording */
 };
 
 static void
@@ -171,24 +175,27 @@ setting_write(const config_setting_t *s, FILE *to)
 }
 
 /* Writes what decides how fast a stream is recorded, of the configuration's
- * first one. */
+ * stream of that name, or of its first one. */
 static void
-stream_copy(const config_setting_t *root, FILE *to)
+stream_copy(const config_setting_t *root, const char *name, FILE *to)
 {
 	static const char *const keys[] = { "block", "blocks", "layout",
 					    "socket_buffer", "gro" };
-	const config_setting_t *streams, *stream;
+	const config_setting_t *streams, *stream = NULL;
 
 	streams = config_setting_get_member(root, "streams");
-	stream = streams ? config_setting_get_elem(streams, 0) : NULL;
+	if (streams && *name)
+		stream = config_setting_get_member(streams, name);
+	if (streams && !stream)
+		stream = config_setting_get_elem(streams, 0);
 	for (size_t i = 0; stream && i < sizeof keys / sizeof *keys; i++)
 		setting_write(config_setting_get_member(stream, keys[i]), to);
 }
 
 /* Writes the settings of the machine's configuration that hold here, too, and
- * those of the stream to `stream`. */
+ * those of each stream to `stream`. */
 static int
-settings_copy(const struct bench *b, FILE *to, FILE *stream,
+settings_copy(const struct bench *b, FILE *to, FILE *const *stream,
 	      struct fault *fault)
 {
 	struct conf *conf;
@@ -198,7 +205,8 @@ settings_copy(const struct bench *b, FILE *to, FILE *stream,
 	if (err)
 		return err;
 	root = conf_root(conf);
-	stream_copy(root, stream);
+	for (unsigned i = 0; i < b->a.traffic->n; i++)
+		stream_copy(root, b->a.traffic->stream[i].name, stream[i]);
 	if (b->a.way != BENCH_NETWORK)
 		setting_write(config_setting_get_member(root, "writer"), to);
 	for (int i = config_setting_length(root); i-- > 0;) {
@@ -228,68 +236,155 @@ disks_write(const struct bench *b, FILE *to)
 	fprintf(to, " ];\n");
 }
 
-static void
-stream_write(const struct bench *b, const char *copied, FILE *to)
+static uint64_t
+rate_of(const struct bench *b, unsigned stream)
 {
-	fprintf(to,
-		"control : { socket = \"%s/socket\"; };\n"
-		"streams : { rehearsal : { %sformat = \"raw\"; payload = %u; "
-		"sequence = \"le64@0\"; rate = \"%" PRIu64 "bps\"; ",
-		b->folder, copied, b->a.payload, b->a.rate);
-	if (b->a.way == BENCH_DISKS)
-		fprintf(to,
-			"receive = \"gen\"; gen_rate = \"%" PRIu64 "bps\"; ",
-			b->a.rate);
-	else
-		fprintf(to, "listen = [ \"127.0.0.1:%u\" ]; ", b->port);
-	fprintf(to, "prefix = %u; }; };\n", PREFIX);
+	return b->a.traffic->stream[stream].rate / 10 * b->a.tenths;
 }
 
-/* Returns a UDP port that is free now; 0: none. */
+static void
+stream_write(const struct bench *b, unsigned i, const char *copied, FILE *to)
+{
+	const struct traffic_stream *s = &b->a.traffic->stream[i];
+
+	fprintf(to,
+		"rehearsal%u : { %sformat = \"raw\"; payload = %u; "
+		"prefix = %u; sequence = \"le64@0\"; rate = \"%" PRIu64
+		"bps\"; ",
+		i, copied, s->payload, s->prefix, rate_of(b, i));
+	if (b->a.way == BENCH_DISKS)
+		fprintf(to,
+			"receive = \"gen\"; gen_rate = \"%" PRIu64
+			"bps\"; };\n",
+			rate_of(b, i));
+	else if (s->ports == 1)
+		fprintf(to, "listen = [ \"127.0.0.1:%u\" ]; };\n", b->port[i]);
+	else
+		fprintf(to, "listen = [ \"127.0.0.1:%u-%u\" ]; };\n",
+			b->port[i], b->port[i] + s->ports - 1);
+}
+
+/* Binds a UDP port; 0: any.  Returns it, with its socket; 0: it is taken. */
 static unsigned
-port_find(void)
+port_bind(unsigned port, int *fd)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_port = htons((uint16_t)port),
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t size = sizeof at;
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	if (fd < 0)
+	*fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (*fd < 0)
 		return 0;
-	if (bind(fd, (struct sockaddr *)&at, size) < 0 ||
-	    getsockname(fd, (struct sockaddr *)&at, &size) < 0)
-		at.sin_port = 0;
-	close(fd);
+	if (bind(*fd, (struct sockaddr *)&at, size) < 0 ||
+	    getsockname(*fd, (struct sockaddr *)&at, &size) < 0) {
+		close(*fd);
+		return 0;
+	}
 	return ntohs(at.sin_port);
+}
+
+static bool
+is_free(unsigned port)
+{
+	int fd;
+
+	if (port > UINT16_MAX || !port_bind(port, &fd))
+		return false;
+	close(fd);
+	return true;
+}
+
+/* Returns the first of so many UDP ports in a row that are free now; 0: there
+ * are none.  The ports that it looked at in vain stay bound meanwhile, so that
+ * the kernel gives others. */
+static unsigned
+ports_find(unsigned n)
+{
+	int held[PORTS_TRIES];
+	unsigned port = 0, tries = 0, k = 0;
+
+	while (tries < PORTS_TRIES && (port = port_bind(0, &held[tries]))) {
+		tries++;
+		for (k = 1; k < n && is_free(port + k); k++)
+			;
+		if (k == n)
+			break;
+	}
+	while (tries)
+		close(held[--tries]);
+	return k == n ? port : 0;
+}
+
+/* Chooses ports: after those of the stream before, which are free still. */
+static int
+ports_choose(struct bench *b, struct fault *fault)
+{
+	const struct traffic *t = b->a.traffic;
+	unsigned all = 0;
+
+	for (unsigned i = 0; i < t->n; i++)
+		all += t->stream[i].ports;
+	b->port[0] = ports_find(all);
+	for (unsigned i = 1; i < t->n; i++)
+		b->port[i] = b->port[i - 1] + t->stream[i - 1].ports;
+	if (b->port[0] || b->a.way == BENCH_DISKS)
+		return 0;
+	return fault_set(fault, -EADDRINUSE, "internal",
+			 "no %u UDP ports in a row are free on 127.0.0.1", all);
+}
+
+static int
+setup_write(const struct bench *b, FILE *to, struct fault *fault)
+{
+	char *copied[TRAFFIC_STREAMS] = { NULL };
+	FILE *stream[TRAFFIC_STREAMS] = { NULL };
+	size_t bytes[TRAFFIC_STREAMS];
+	unsigned n = b->a.traffic->n;
+	int err = 0;
+
+	for (unsigned i = 0; i < n && !err; i++) {
+		stream[i] = open_memstream(&copied[i], &bytes[i]);
+		if (!stream[i])
+			err =
+			    fault_set(fault, -ENOMEM, "no-memory", "no memory");
+	}
+	if (!err && b->a.conf)
+		err = settings_copy(b, to, stream, fault);
+	for (unsigned i = 0; i < n; i++)
+		if (stream[i])
+			fclose(stream[i]);
+	if (!err) {
+		disks_write(b, to);
+		fprintf(to,
+			"control : { socket = \"%s/socket\"; };\n"
+			"streams : {\n",
+			b->folder);
+		for (unsigned i = 0; i < n; i++)
+			stream_write(b, i, copied[i], to);
+		fprintf(to, "};\n");
+	}
+	for (unsigned i = 0; i < n; i++)
+		free(copied[i]);
+	return err;
 }
 
 static int
 conf_write(struct bench *b, struct fault *fault)
 {
-	char path[PATH_MAX], *copied = NULL;
-	size_t bytes;
-	FILE *to, *stream;
-	int err = 0;
+	char path[PATH_MAX];
+	FILE *to;
+	int err = ports_choose(b, fault);
 
-	b->port = port_find();
+	if (err)
+		return err;
 	snprintf(path, sizeof path, "%s/none", b->folder);
 	mkdir(path, 0700);
 	snprintf(path, sizeof path, "%s/spate.conf", b->folder);
 	to = fopen(path, "we");
-	stream = open_memstream(&copied, &bytes);
-	if (!to || !stream)
-		err = fault_set(fault, -errno, "io", "cannot write %s: %s",
-				path, strerror(errno));
-	if (!err && b->a.conf)
-		err = settings_copy(b, to, stream, fault);
-	if (stream)
-		fclose(stream);
-	if (!err) {
-		disks_write(b, to);
-		stream_write(b, copied, to);
-	}
-	free(copied);
-	if (to && fclose(to) != 0 && !err)
+	if (to)
+		err = setup_write(b, to, fault);
+	if (!to || (fclose(to) != 0 && !err))
 		err = fault_set(fault, -errno, "io", "cannot write %s: %s",
 				path, strerror(errno));
 	return err;
@@ -400,13 +495,16 @@ bench_open(struct bench *b, const struct bench_args *args, struct fault *fault)
 static void
 folder_remove(const char *folder)
 {
-	static const char *const files[] = { "spate.conf", "log",
-					     "out",	   "gen",
-					     "socket",	   "socket.lock" };
+	static const char *const files[] = { "spate.conf", "log", "out",
+					     "socket", "socket.lock" };
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
 		snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+		unlink(path);
+	}
+	for (unsigned i = 0; i < TRAFFIC_STREAMS; i++) {
+		snprintf(path, sizeof path, "%s/gen%u", folder, i);
 		unlink(path);
 	}
 	snprintf(path, sizeof path, "%s/none", folder);
@@ -440,10 +538,12 @@ bench_disks(struct bench *b)
 
 /* ---- a run ------------------------------------------------------------ */
 
+/* Starts the sender of a stream. */
 static int
-gen_start(const struct bench *b, unsigned seconds, pid_t *child)
+gen_start(const struct bench *b, unsigned i, unsigned seconds, pid_t *child)
 {
-	char to[64], rate[32], payload[16], span[16];
+	const struct traffic_stream *s = &b->a.traffic->stream[i];
+	char to[64], rate[32], payload[16], prefix[16], span[16], out[16];
 	char *argv[] = {
 		(char[]){ "spate" },	  (char[]){ "gen" },
 		(char[]){ "--to" },	  to,
@@ -451,69 +551,154 @@ gen_start(const struct bench *b, unsigned seconds, pid_t *child)
 		(char[]){ "--sequence" }, (char[]){ "le64@0" },
 		(char[]){ "--rate" },	  rate,
 		(char[]){ "--payload" },  payload,
+		(char[]){ "--prefix" },	  prefix,
 		(char[]){ "--for" },	  span,
 		(char[]){ "--json" },	  NULL,
 	};
 
-	snprintf(to, sizeof to, "udp://127.0.0.1:%u", b->port);
-	snprintf(rate, sizeof rate, "%" PRIu64 "bps", b->a.rate);
-	snprintf(payload, sizeof payload, "%u", b->a.payload);
+	if (s->ports == 1)
+		snprintf(to, sizeof to, "udp://127.0.0.1:%u", b->port[i]);
+	else
+		snprintf(to, sizeof to, "udp://127.0.0.1:%u-%u", b->port[i],
+			 b->port[i] + s->ports - 1);
+	snprintf(rate, sizeof rate, "%" PRIu64 "bps", rate_of(b, i));
+	snprintf(payload, sizeof payload, "%u", s->payload);
+	snprintf(prefix, sizeof prefix, "%u", s->prefix);
 	snprintf(span, sizeof span, "%us", seconds);
-	*child = program_start(b, argv, "gen");
+	snprintf(out, sizeof out, "gen%u", i);
+	*child = program_start(b, argv, out);
 	return *child < 0 ? (int)*child : 0;
 }
 
-/* Waits for the sender, or without one for the time. */
-static int
-flow_wait(pid_t *child, unsigned seconds, const volatile sig_atomic_t *stop)
+/* Tells whether a sender runs still; those that do not are forgotten. */
+static bool
+gens_run(pid_t *gen, unsigned n)
 {
-	int64_t until = clock_steady() + seconds * NS_SECOND;
+	bool any = false;
 
-	if (*child)
-		until += GEN_EXTRA_S * NS_SECOND;
-	while (clock_steady() < until && (!*child || program_runs(*child))) {
-		if (*stop) {
-			program_end(child);
-			return -EINTR;
-		}
-		nap();
+	for (unsigned i = 0; i < n; i++) {
+		if (gen[i] && !program_runs(gen[i]))
+			gen[i] = 0;
+		any = any || gen[i];
 	}
-	if (*child && program_runs(*child))
-		program_end(child);
-	return 0;
+	return any;
 }
 
-/* Reads what the sender did; NULL: it did not say. */
+/* Sends to all streams for so many seconds, or lets them make their packets
+ * themselves. */
+static int
+flow(const struct bench *b, unsigned seconds, const volatile sig_atomic_t *stop)
+{
+	int64_t until = clock_steady() + seconds * NS_SECOND;
+	pid_t gen[TRAFFIC_STREAMS] = { 0 };
+	bool sends = b->a.way != BENCH_DISKS;
+	unsigned n = b->a.traffic->n;
+	int err = 0;
+
+	if (sends)
+		until += GEN_EXTRA_S * NS_SECOND;
+	for (unsigned i = 0; i < n && sends && !err; i++)
+		err = gen_start(b, i, seconds, &gen[i]);
+	while (!err && clock_steady() < until && (!sends || gens_run(gen, n))) {
+		if (*stop)
+			err = -EINTR;
+		else
+			nap();
+	}
+	for (unsigned i = 0; i < n; i++)
+		program_end(&gen[i]);
+	return err;
+}
+
+/* Reads what the sender of a stream did; NULL: it did not say. */
 static json_t *
-gen_did(const struct bench *b)
+gen_did(const struct bench *b, unsigned i)
 {
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof path, "%s/gen", b->folder);
+	snprintf(path, sizeof path, "%s/gen%u", b->folder, i);
 	return json_load_file(path, 0, NULL);
+}
+
+/* The name of the recording of a stream in this run. */
+static void
+name_make(const struct bench *b, unsigned i, char name[static NAME])
+{
+	snprintf(name, NAME, "rehearsal-%d-%u-%u", (int)getpid(), b->runs, i);
+}
+
+/* Asks for the recording of a stream; a new reference, or NULL. */
+static json_t *
+info_of(struct bench *b, unsigned i)
+{
+	char name[NAME];
+	json_t *result, *info;
+	struct fault fault;
+
+	name_make(b, i, name);
+	if (control_ask(b->control, "info", json_pack("{s:s}", "name", name),
+			&result, &fault))
+		return NULL;
+	info = json_incref(
+	    json_array_get(json_object_get(result, "recordings"), 0));
+	json_decref(result);
+	return info;
 }
 
 /* Waits until no more comes. */
 static void
-settle(struct bench *b, const char *name)
+settle(struct bench *b)
 {
 	uint64_t was = UINT64_MAX;
-	struct fault fault;
 
 	for (int still = 0; still < STILL; nap()) {
-		json_t *result, *info;
-		uint64_t n;
+		uint64_t n = 0;
 
-		if (control_ask(b->control, "info",
-				json_pack("{s:s}", "name", name), &result,
-				&fault))
-			return;
-		info = json_array_get(json_object_get(result, "recordings"), 0);
-		n = field_number(info, "datagrams");
+		for (unsigned i = 0; i < b->a.traffic->n; i++) {
+			json_t *info = info_of(b, i);
+
+			n += field_number(info, "datagrams");
+			json_decref(info);
+		}
 		still = n == was ? still + 1 : 0;
 		was = n;
-		json_decref(result);
 	}
+}
+
+/*
+ * Returns how many bytes wait for the disks.  A machine's memory may hold more
+ * than comes in a run, so that nothing is lost although the disks are slower.
+ * Not counted are the blocks that always wait, OPEN of a port and QUEUED of a
+ * disk, and a share of what came, which a short run cannot tell from these.
+ */
+static double
+backlog_of(struct bench *b)
+{
+	const struct traffic *t = b->a.traffic;
+	json_t *streams = NULL, *list;
+	double waits = 0, most = 0;
+	struct fault fault;
+
+	if (control_ask(b->control, "streams", NULL, &streams, &fault))
+		return 0;
+	list = json_object_get(streams, "streams");
+	for (unsigned i = 0; i < t->n; i++) {
+		const json_t *stream = json_array_get(list, i), *blocks;
+		json_t *info = info_of(b, i);
+		double block = (double)field_number(stream, "block_bytes");
+		double came = (double)field_number(info, "packets") *
+			      t->stream[i].payload;
+
+		blocks = json_object_get(info, "blocks");
+		waits += block * ((double)field_number(blocks, "total") -
+				  (double)field_number(blocks, "free"));
+		waits -= block * OPEN * (double)field_number(stream, "subs");
+		waits -= came * BEHIND / 100;
+		most = fmax(most, block);
+		json_decref(info);
+	}
+	json_decref(streams);
+	return waits - most * QUEUED * b->a.disks->n;
 }
 
 static uint64_t
@@ -562,41 +747,68 @@ why_write(struct bench_run *run, const json_t *info)
 			 "%" PRIu64 " packets were lost", run->lost);
 }
 
+/* Judges a run of which nothing was lost by what waits for the disks. */
 static void
-run_judge(const struct bench *b, struct bench_run *run, const json_t *info,
-	  unsigned seconds)
+backlog_judge(const struct bench *b, struct bench_run *run, double waits)
 {
-	double packet = b->a.payload + PREFIX, least;
+	char text[UNITS_TEXT];
+
+	if (run->result != BENCH_CLEAN || b->a.way == BENCH_NETWORK ||
+	    waits <= 0)
+		return;
+	run->result = BENCH_LOST;
+	snprintf(run->why, sizeof run->why,
+		 "the disks took less than came: %s too much waited in memory "
+		 "at the end",
+		 units_show_bytes(text, (uint64_t)waits));
+}
+
+/* Judges a stream; the run is as its worst one, and says why of the first that
+ * is as bad. */
+static void
+stream_judge(const struct bench *b, struct bench_run *run, unsigned i,
+	     const json_t *info, unsigned seconds)
+{
+	const struct traffic_stream *s = &b->a.traffic->stream[i];
+	double packet = s->payload + s->prefix, rate = (double)rate_of(b, i);
 	uint64_t packets = field_number(info, "packets");
-	json_t *did = b->a.way == BENCH_DISKS ? NULL : gen_did(b);
+	json_t *did = b->a.way == BENCH_DISKS ? NULL : gen_did(b, i);
+	struct bench_run one = { .result = BENCH_CLEAN };
 	const char *most;
+	double least = rate / 8 / packet * seconds * MADE / 100;
 	bool slow;
 
-	least = (double)b->a.rate / 8 / packet * seconds * MADE / 100;
-	run->sent =
+	one.sent =
 	    did ? field_number(did, "sent") : packets + drops_of(info, &most);
-	run->lost = run->sent > packets ? run->sent - packets : 0;
-	slow = did ? field_real(did, "rate") * 100 < (double)b->a.rate * PACE
-		   : !run->lost && (double)packets < least;
-	run->result = slow ? BENCH_VOID : run->lost ? BENCH_LOST : BENCH_CLEAN;
-	if (run->result == BENCH_VOID)
-		snprintf(run->why, sizeof run->why,
+	one.lost = one.sent > packets ? one.sent - packets : 0;
+	slow = did ? field_real(did, "rate") * 100 < rate * PACE
+		   : !one.lost && (double)packets < least;
+	one.result = slow ? BENCH_VOID : one.lost ? BENCH_LOST : BENCH_CLEAN;
+	if (one.result == BENCH_VOID)
+		snprintf(one.why, sizeof one.why,
 			 "this machine cannot make packets at this rate while "
 			 "it records them");
-	else if (run->result == BENCH_LOST)
-		why_write(run, info);
+	else if (one.result == BENCH_LOST)
+		why_write(&one, info);
+	if (one.result > run->result) {
+		run->result = one.result;
+		memcpy(run->why, one.why, sizeof run->why);
+	}
+	run->sent += one.sent;
+	run->lost += one.lost;
 	json_decref(did);
 }
 
-/* Ends and removes what was recorded.  *info gets what came of it. */
+/* Ends and removes the recording of a stream.  *info gets what came of it. */
 static int
-recording_end(struct bench *b, const char *name, json_t **info,
-	      struct fault *fault)
+recording_end(struct bench *b, unsigned i, json_t **info, struct fault *fault)
 {
+	char name[NAME];
 	json_t *result = NULL;
 	int err;
 
 	*info = NULL;
+	name_make(b, i, name);
 	control_wait(b->control, -1);
 	err = control_ask(b->control, "stop", json_pack("{s:s}", "name", name),
 			  &result, fault);
@@ -612,40 +824,55 @@ recording_end(struct bench *b, const char *name, json_t **info,
 	return err;
 }
 
+static int
+recording_begin(struct bench *b, unsigned i, struct fault *fault)
+{
+	char name[NAME], stream[32];
+
+	name_make(b, i, name);
+	snprintf(stream, sizeof stream, "rehearsal%u", i);
+	return control_ask(
+	    b->control, "record",
+	    json_pack("{s:s, s:[s]}", "name", name, "streams", stream), NULL,
+	    fault);
+}
+
 int
 bench_run(struct bench *b, unsigned seconds, const volatile sig_atomic_t *stop,
 	  struct bench_run *run, struct fault *fault)
 {
-	char name[64];
-	json_t *info = NULL;
+	unsigned begun = 0, n = b->a.traffic->n;
 	struct fault end;
-	pid_t gen = 0;
-	int err, flow = 0, ended_with;
+	int err = 0, flowed = 0, ended;
+	double waits = 0;
 
 	*run = (struct bench_run){ 0 };
-	snprintf(name, sizeof name, "rehearsal-%d-%u", (int)getpid(),
-		 ++b->runs);
-	err = control_ask(
-	    b->control, "record",
-	    json_pack("{s:s, s:[s]}", "name", name, "streams", "rehearsal"),
-	    NULL, fault);
-	if (err)
-		return err;
-	if (b->a.way != BENCH_DISKS)
-		flow = gen_start(b, seconds, &gen);
-	if (!flow)
-		flow = flow_wait(&gen, seconds, stop);
-	if (!flow && b->a.way != BENCH_DISKS)
-		settle(b, name);
-	ended_with = recording_end(b, name, &info, &end);
-	if (flow) {
-		err = fault_set(fault, flow, "cancelled", "it was interrupted");
-	} else if (ended_with) {
-		err = ended_with;
-		*fault = end;
-	} else {
-		run_judge(b, run, info, seconds);
+	b->runs++;
+	while (begun < n && !err) {
+		err = recording_begin(b, begun, fault);
+		begun += !err;
 	}
-	json_decref(info);
+	if (!err)
+		flowed = flow(b, seconds, stop);
+	if (!err && !flowed)
+		waits = backlog_of(b);
+	if (!err && !flowed && b->a.way != BENCH_DISKS)
+		settle(b);
+	for (unsigned i = 0; i < begun; i++) {
+		json_t *info;
+
+		ended = recording_end(b, i, &info, &end);
+		if (ended && !err && !flowed) {
+			err = ended;
+			*fault = end;
+		}
+		if (info && !err && !flowed)
+			stream_judge(b, run, i, info, seconds);
+		json_decref(info);
+	}
+	backlog_judge(b, run, waits);
+	if (!err && flowed)
+		err =
+		    fault_set(fault, flowed, "cancelled", "it was interrupted");
 	return err;
 }

@@ -10,11 +10,12 @@
 #include <jansson.h>
 
 #include "base/fault.h"
+#include "cli/rehearse/traffic.h"
 #include "control/control.h"
 #include "store/disk/disk.h"
 
 /*
- * A bench is a spated of its own, which records one stream at one rate, in one
+ * A bench is a spated of its own, which records some traffic at one rate, in one
  * of three ways.  It has the machine's settings from the configuration: memory,
  * receivers, write plugin.
  *
@@ -30,8 +31,8 @@ struct bench_args {
 	enum bench_way way;
 	const char *conf; /* configuration, or NULL */
 	const struct disks *disks;
-	uint64_t rate;	  /* bits per second */
-	uint32_t payload; /* bytes of a packet */
+	const struct traffic *traffic;
+	unsigned tenths; /* of its rate */
 };
 
 struct bench {
@@ -39,14 +40,14 @@ struct bench {
 	char folder[64]; /* conf, socket, log, output of gen */
 	pid_t spated;
 	struct control *control;
-	unsigned port;
-	unsigned runs; /* made so far */
+	unsigned port[TRAFFIC_STREAMS]; /* the first of each stream */
+	unsigned runs;			/* made so far */
 };
 
 /* What came of a run. */
 enum bench_result {
 	BENCH_CLEAN,
-	BENCH_LOST, /* packets, and `why` says where */
+	BENCH_LOST, /* packets, or the disks fell behind, as `why` says */
 	BENCH_VOID, /* the sender did not keep its pace */
 };
 

@@ -8,9 +8,9 @@
  *   disks     n runs   n runs    ...       a rate holds if all its runs are clean
  *   both      n runs   n runs
  *
- * A run is clean if every packet that was sent is in the recording.  Sender and
- * recorder share this machine, so the ceiling of the network may be the
- * sender's; then it says so.
+ * A run is clean if every packet that was sent is in the recording, and the disks
+ * were not behind at its end.  Sender and recorder share this machine, so the
+ * ceiling of the network may be the sender's; then it says so.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,14 +25,18 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "cli/rehearse/bench.h"
-#include "cli/schedule/schedule.h"
 #include "cli/show/cli.h"
 #include "cli/show/field.h"
 #include "cli/show/site.h"
 #include "cli/show/table.h"
 #include "cli/show/terminal.h"
 
-enum { STEPS = 7, RUNS_MOST = 100, SLOW = 70 /* percent of the middle disk */ };
+enum {
+	STEPS = 7,
+	RUNS_MOST = 100,
+	PORTS_MOST = 1024,
+	SLOW = 70 /* percent of the middle disk */
+};
 
 /* Tenths of the rate. */
 static const unsigned step_tenths[STEPS] = { 10, 15, 20, 30, 40, 60, 80 };
@@ -41,7 +45,7 @@ static const char *const way_name[BENCH_WAYS] = { "network", "disks", "both" };
 
 struct rehearse_args {
 	const char *schedule;
-	uint64_t rate, runs, payload;
+	uint64_t rate, runs, payload, ports;
 	int64_t span_ns;
 	bool once;
 };
@@ -65,8 +69,7 @@ struct rehearsal {
 	const struct cli *cli;
 	const struct rehearse_args *args;
 	struct disks disks;
-	uint64_t rate; /* bits per second, that has to hold */
-	char of[200];  /* where it is from */
+	struct traffic traffic;
 	struct rung rung[STEPS][BENCH_WAYS];
 	unsigned steps;	       /* that were climbed */
 	bool over[BENCH_WAYS]; /* a rate did not hold */
@@ -86,45 +89,21 @@ stop(int number)
 
 /* ---- what is rehearsed ------------------------------------------------- */
 
-/* Takes the highest rate of the schedule, or as it would be with a file. */
 static int
-rate_of_schedule(struct rehearsal *r, struct fault *fault)
+traffic_find(struct rehearsal *r, struct fault *fault)
 {
-	const char *file = r->args->schedule;
-	json_t *request, *result, *rate;
-	char at[UNITS_TEXT];
-	int64_t peak_at;
-	int err;
+	const struct rehearse_args *a = r->args;
+	const struct traffic_stream one = {
+		.rate = a->rate,
+		.payload = (uint32_t)a->payload,
+		.prefix = TRAFFIC_PREFIX,
+		.ports = (unsigned)a->ports,
+	};
 
-	request = schedule_check_request(file, fault);
-	if (!request)
-		return -EINVAL;
-	err = site_ask(r->cli, "schedule-check", request, &result, fault);
-	if (err)
-		return err;
-	rate = json_object_get(result, "rate");
-	r->rate = (uint64_t)field_real(rate, "peak");
-	peak_at = field_time(rate, "peak_at");
-	snprintf(r->of, sizeof r->of, "the most that is scheduled%s%s",
-		 peak_at ? ", at " : "",
-		 peak_at ? units_show_time(at, peak_at) : "");
-	json_decref(result);
-	if (r->rate)
-		return 0;
-	fault_set(fault, -EINVAL, "usage", "there is no rate to rehearse");
-	fault_why(fault, "no scan is scheduled, or `rate` of its stream is not "
-			 "configured");
-	fault_hint(fault, "say which with --rate");
-	return -EINVAL;
-}
-
-static int
-rate_find(struct rehearsal *r, struct fault *fault)
-{
-	if (!r->args->rate)
-		return rate_of_schedule(r, fault);
-	r->rate = r->args->rate;
-	snprintf(r->of, sizeof r->of, "as asked");
+	if (!a->rate)
+		return traffic_of_schedule(&r->traffic, r->cli, a->schedule,
+					   fault);
+	traffic_one(&r->traffic, &one);
 	return 0;
 }
 
@@ -175,11 +154,11 @@ room_check(const struct rehearsal *r, struct fault *fault)
 {
 	char need[UNITS_TEXT];
 
-	if (has_room(r, r->rate))
+	if (has_room(r, r->traffic.rate))
 		return 0;
 	fault_set(fault, -ENOSPC, "no-disk",
 		  "the disks have no room for a run, which takes %s",
-		  units_show_bytes(need, r->rate / 8 * seconds_of(r)));
+		  units_show_bytes(need, r->traffic.rate / 8 * seconds_of(r)));
 	fault_hint(fault, "make runs shorter with --for");
 	return -ENOSPC;
 }
@@ -213,6 +192,12 @@ runs_make(struct rehearsal *r, struct bench *b, struct rung *rung,
 	return 0;
 }
 
+static uint64_t
+rate_at(const struct rehearsal *r, unsigned tenths)
+{
+	return r->traffic.rate / 10 * tenths;
+}
+
 static int
 rung_climb(struct rehearsal *r, unsigned step, enum bench_way way,
 	   struct fault *fault)
@@ -222,8 +207,8 @@ rung_climb(struct rehearsal *r, unsigned step, enum bench_way way,
 		.way = way,
 		.conf = conf_path(r->cli),
 		.disks = &r->disks,
-		.rate = r->rate / 10 * step_tenths[step],
-		.payload = (uint32_t)r->args->payload,
+		.traffic = &r->traffic,
+		.tenths = step_tenths[step],
 	};
 	struct bench b;
 	int err = bench_open(&b, &args, fault);
@@ -258,7 +243,7 @@ ladder_climb(struct rehearsal *r, struct fault *fault)
 	};
 	progress_start(&r->bar);
 	for (; !err && r->steps < steps && !is_over(r); r->steps++) {
-		if (!has_room(r, r->rate / 10 * step_tenths[r->steps]))
+		if (!has_room(r, rate_at(r, step_tenths[r->steps])))
 			break;
 		for (int way = 0; way < BENCH_WAYS && !err; way++) {
 			if (!r->over[way])
@@ -331,9 +316,9 @@ rungs_print(const struct rehearsal *r)
 	char rate[UNITS_TEXT];
 
 	for (unsigned i = 0; i < r->steps; i++) {
-		table_cell(t, "%s",
-			   units_show_rate(
-			       rate, (double)(r->rate / 10 * step_tenths[i])));
+		table_cell(
+		    t, "%s",
+		    units_show_rate(rate, (double)rate_at(r, step_tenths[i])));
 		table_cell(t, "x %.1f", step_tenths[i] / 10.0);
 		for (int way = 0; way < BENCH_WAYS; way++) {
 			const struct rung *g = &r->rung[i][way];
@@ -432,7 +417,7 @@ verdict_print(const struct rehearsal *r)
 		       g ? g->why : "not all runs were made");
 	else
 		printf("It records %s, %.1f times what is needed%s.\n",
-		       units_show_rate(rate, (double)(r->rate / 10 * tenths)),
+		       units_show_rate(rate, (double)rate_at(r, tenths)),
 		       tenths / 10.0, g ? "" : ", and more was not tried");
 	if (tenths && g)
 		printf("Above that: %s.\n", g->why);
@@ -442,6 +427,38 @@ verdict_print(const struct rehearsal *r)
 		       broken(r, way)->why);
 }
 
+/* Says what the streams are, one in a line. */
+static void
+streams_print(const struct traffic *t)
+{
+	char rate[UNITS_TEXT];
+
+	for (unsigned i = 0; i < t->n; i++) {
+		const struct traffic_stream *s = &t->stream[i];
+
+		printf("  %s%s%s in packets of %u bytes to %u port%s\n",
+		       s->name, *s->name ? ": " : "",
+		       units_show_rate(rate, (double)s->rate), s->payload,
+		       s->ports, s->ports == 1 ? "" : "s");
+	}
+}
+
+static json_t *
+streams_json(const struct traffic *t)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < t->n; i++) {
+		const struct traffic_stream *s = &t->stream[i];
+
+		json_array_append_new(
+		    list, json_pack("{s:s, s:I, s:i, s:i}", "name", s->name,
+				    "rate", (json_int_t)s->rate, "payload",
+				    (int)s->payload, "ports", (int)s->ports));
+	}
+	return list;
+}
+
 static void
 report_print(const struct rehearsal *r)
 {
@@ -449,8 +466,9 @@ report_print(const struct rehearsal *r)
 
 	printf("%s, %s; %" PRIu64 " run%s of %u s at each rate, which holds if "
 	       "all are clean\n",
-	       units_show_rate(rate, (double)r->rate), r->of, r->args->runs,
-	       r->args->runs == 1 ? "" : "s", seconds_of(r));
+	       units_show_rate(rate, (double)r->traffic.rate), r->traffic.of,
+	       r->args->runs, r->args->runs == 1 ? "" : "s", seconds_of(r));
+	streams_print(&r->traffic);
 	rungs_print(r);
 	speeds_print(r);
 	verdict_print(r);
@@ -467,18 +485,19 @@ report_json(const struct rehearsal *r)
 
 			if (!g->runs)
 				continue;
-			line = json_pack(
-			    "{s:s, s:I, s:i, s:i, s:i, s:s}", "way",
-			    way_name[way], "rate",
-			    (json_int_t)(r->rate / 10 * step_tenths[i]), "runs",
-			    (int)g->runs, "clean", (int)g->clean, "void",
-			    (int)g->voids, "why", g->why);
+			line = json_pack("{s:s, s:I, s:i, s:i, s:i, s:s}",
+					 "way", way_name[way], "rate",
+					 (json_int_t)rate_at(r, step_tenths[i]),
+					 "runs", (int)g->runs, "clean",
+					 (int)g->clean, "void", (int)g->voids,
+					 "why", g->why);
 			cli_print_json(line);
 			json_decref(line);
 		}
 	}
-	line = json_pack("{s:b, s:I, s:f, s:O?}", "holds", (int)holds(r),
-			 "rate", (json_int_t)r->rate, "head_room",
+	line = json_pack("{s:b, s:I, s:o, s:f, s:O?}", "holds", (int)holds(r),
+			 "rate", (json_int_t)r->traffic.rate, "streams",
+			 streams_json(&r->traffic), "head_room",
 			 ceiling(r, BENCH_BOTH) / 10.0, "disks", r->speeds);
 	cli_print_json(line);
 	json_decref(line);
@@ -493,7 +512,7 @@ rehearse(struct rehearsal *r, struct fault *fault)
 	int err = idle_check(r, fault);
 
 	if (!err)
-		err = rate_find(r, fault);
+		err = traffic_find(r, fault);
 	if (!err)
 		err = site_disks(r->cli, &r->disks, fault);
 	if (!err)
@@ -515,10 +534,12 @@ run(const struct cli *cli, const void *values, char **operand)
 
 	(void)operand;
 	if (!r.args->runs || r.args->runs > RUNS_MOST || r.args->payload < 64 ||
-	    r.args->payload > 9000) {
+	    r.args->payload > 9000 || !r.args->ports ||
+	    r.args->ports > PORTS_MOST) {
 		fault_set(&fault, -EINVAL, "usage",
-			  "--runs is 1 to %d, and --payload 64 to 9000",
-			  RUNS_MOST);
+			  "--runs is 1 to %d, --payload 64 to 9000, and "
+			  "--ports 1 to %d",
+			  RUNS_MOST, PORTS_MOST);
 		return cli_fail(&fault);
 	}
 	if (rehearse(&r, &fault)) {
@@ -537,15 +558,18 @@ run(const struct cli *cli, const void *values, char **operand)
 
 static const struct args_option options[] = {
 	{ "rate", 'r', ARGS_RATE, offsetof(struct rehearse_args, rate), "RATE",
-	  "that has to hold (default the most that is scheduled)" },
+	  "of one stream, that has to hold (default the most that is "
+	  "scheduled, of its streams)" },
 	{ "schedule", 0, ARGS_TEXT, offsetof(struct rehearse_args, schedule),
-	  "FILE", "take the rate from the schedule as it would be with FILE" },
+	  "FILE", "take streams from the schedule as it would be with FILE" },
 	{ "for", 0, ARGS_SPAN, offsetof(struct rehearse_args, span_ns), "SPAN",
 	  "length of a run (default 10s)" },
 	{ "runs", 0, ARGS_COUNT, offsetof(struct rehearse_args, runs), "N",
 	  "runs at each rate (default 3)" },
 	{ "payload", 0, ARGS_COUNT, offsetof(struct rehearse_args, payload),
-	  "BYTES", "of each packet (default 8032)" },
+	  "BYTES", "of each packet, with --rate (default 8032)" },
+	{ "ports", 0, ARGS_COUNT, offsetof(struct rehearse_args, ports), "N",
+	  "that the packets go to, with --rate (default 1)" },
 	{ "once", 0, ARGS_FLAG, offsetof(struct rehearse_args, once), NULL,
 	  "only this rate, and none above" },
 	{ .name = NULL },
@@ -554,6 +578,7 @@ static const struct args_option options[] = {
 static const struct rehearse_args defaults = {
 	.runs = 3,
 	.payload = 8032,
+	.ports = 1,
 	.span_ns = 10 * NS_SECOND,
 };
 
