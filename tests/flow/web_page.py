@@ -196,11 +196,14 @@ def wrong(browser, command):
         shown = {k.split("/", 1)[1].rsplit("/", 1)[0] for k in cells
                  if k.startswith(which + "/")}
         want = {str(o[name]) for o in objects(said, which)}
-        if which != "scans" and shown != want:
+        # Of many strips a part is shown, and scans that are over are not.
+        part = which == "scans" or which == "strips" and len(want) > 32
+        if shown != want and not (part and shown and shown <= want):
             return f"{which}: {shown}, expected {want}"
     return "; ".join(f"{k}: {cells.get(k)}, expected {v}"
                      for k, v in counts(said)
-                     if not same(k, cells.get(k), v))
+                     if not same(k, cells.get(k), v) and
+                     (k in cells or not k.startswith("strips/")))
 
 
 def changing(browser, command, agreed):
@@ -353,6 +356,15 @@ return Object.fromEntries(Object.entries(plots).map(([name, plot]) =>
 def again(browser):
     """A page that is opened anew has what the one before it had plotted, from
     before: a value of it for each five seconds."""
+    plots = "rate", "buffers", "disks", "clock", "phase"
+
+    def short():
+        old = browser.run(POINTS)
+        return [p for p in plots if not any(
+            points[-1][0] - points[0][0] > 16 for points in old[p].values())]
+
+    if why := until(short):
+        return f"too short to compare: {why}"
     old = browser.run(POINTS)
     browser.run("window.gone = true; location.reload()")
     end = time.monotonic() + 60
@@ -363,7 +375,7 @@ def again(browser):
         time.sleep(0.2)
     opened = browser.run("return performance.timeOrigin / 1000")
     new = browser.run(POINTS)
-    for plot in "rate", "buffers", "disks", "clock", "phase":
+    for plot in plots:
         some = 0
         for name, points in old[plot].items():
             for at, value in new[plot].get(name, []):

@@ -3,8 +3,9 @@
 #
 #   chromium --HTTP--> spate-web --> spated, which records
 #
-# What a browser shows is what --json says, while it is recorded and after spated
-# and spate-web were started anew; nothing comes from elsewhere.
+# Each figure that a browser shows is what --json says, while it is recorded and
+# after spated and spate-web were started anew, and plots have the same; nothing
+# comes from elsewhere.
 . "${BASH_SOURCE%/*}/functions.sh"
 
 [ -x "$SPATE_WEB" ] || skip "spate was built without libmicrohttpd"
@@ -85,7 +86,8 @@ cat >"$work/said" <<-END
 	done <"$work/ended" >"$work/ended.json"
 	jq -n --slurpfile status "$work/status.json" --slurpfile scans "$work/scans.json" \\
 		--slurpfile streams "$work/streams.json" --slurpfile ended "$work/ended.json" \\
-		'{status: \$status[0], streams: \$streams, scans: \$scans, ended: \$ended}'
+		'{status: \$status[0], streams: \$streams, scans: \$scans, ended: \$ended}' |
+		tee "$work/all.json"
 END
 chmod 755 "$work/said"
 HOME=$work chromedriver --port="$driver" >"$work/driver.log" 2>&1 &
@@ -161,20 +163,31 @@ page mute
 web_start
 page agree
 
-# With 432 streams the page that stayed open shows each, and every figure.
+# With 432 streams that are recorded the page that stayed open shows each, and
+# every count.
 kill -TERM $web_pid
 wait $web_pid
 spated_stop
-many=
+port_find 432
+many='' names=()
 for ((i = 0; i < 432; i++)); do
-	many+="	m$i : { listen = [ \"127.0.0.1:$((seen + i))\" ]; block = \"1M\"; \
-		format = \"vdif\"; prefix = 8; payload = 8032; };"$'\n'
+	many+="	m$i : { listen = [ \"127.0.0.1:$((port + i))\" ]; block = \"64K\"; blocks = 4; \
+		format = \"raw\"; payload = 8192; prefix = 8; sequence = \"le64@0\"; };"$'\n'
+	names+=("m$i")
 done
+settings=('memory = "128M";' 'reserve = "1M";')
 conf_write "$many"
 printf 'web : { listen = "127.0.0.1:%s"; };\n' "$web" >>"$conf"
 spated_start
 web_start
+spate record half --quiet --stream "$(IFS=, && echo "${names[*]:0:216}")" >/dev/null
+spate record rest --quiet --stream "$(IFS=, && echo "${names[*]:216}")" >/dev/null
+"$SPATE" gen --to "udp://127.0.0.1:$port-$((port + 431))" --format raw \
+	--payload 8192 --prefix 8 --sequence le64@0 --packets 4 --rate 60Mbps --quiet >"$work/sent"
 page agree
+jq '[.streams[] | select(.packets > 0 and .recording)] | length' \
+	"$work/all.json" >"$work/n"
+same "streams that are recorded, with packets" "$(cat "$work/n")" 432
 exec {to_page}>&-
 wait "$page_pid"
 spated_stop
