@@ -186,7 +186,7 @@ enum {
 	X(JSON, catalogue, ANSWER, "CATALOGUE_KEYS")                           \
 	X(JSON, ended, ANSWER | KEY_OPTIONAL,                                  \
 	  "only if a program asks for so many: recordings that ended last, "   \
-	  "the last one first: INFO_KEYS but for long lists")                  \
+	  "the last one first: some of INFO_KEYS")                             \
 	X(JSON, kernel, ANSWER,                                                \
 	  "losses of the machine outside of the sockets since spated was "     \
 	  "started, as `kernel` of `info`")

@@ -38,6 +38,7 @@
 #include "daemon/sessions/live_tap.h"
 #include "daemon/sessions/order.h"
 #include "daemon/sessions/report.h"
+#include "store/recording/recording_info.h"
 #include "flow/memory/shm_page.h"
 #include "flow/output/output.h"
 #include "flow/memory/arena.h"
@@ -111,27 +112,36 @@ page_answer(struct daemon *d, struct server_ticket ticket, const char *page,
 	free(text);
 }
 
+/* Returns of a recording's info the keys of INFO_BRIEF. */
+static json_t *
+brief_of(const json_t *info)
+{
+	json_t *brief = json_object();
+
+	for (const struct key *k = info_keys; k->name; k++) {
+		json_t *value = json_object_get(info, k->name);
+
+		if (value && k->groups & INFO_BRIEF)
+			json_object_set(brief, k->name, value);
+	}
+	return brief;
+}
+
 /* Lists the recordings that ended last, the last one first; NULL: none were asked
- * for.  Lists in them that may have hundreds of entries are left out. */
+ * for. */
 static json_t *
 ended_json(const struct daemon *d, const json_t *asked)
 {
-	static const char *const lists[] = { "subs",   "sources", "senders",
-					     "silent", "runs",	  "disks",
-					     "kernel", "resumed" };
 	size_t i = json_array_size(d->r.ended);
 	json_int_t left = json_integer_value(asked);
-	json_t *list, *info;
+	json_t *list;
 
 	if (!json_is_integer(asked))
 		return NULL;
 	list = json_array();
-	for (; i-- && left > 0; left--) {
-		info = json_copy(json_array_get(d->r.ended, i));
-		for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
-			json_object_del(info, lists[k]);
-		json_array_append_new(list, info);
-	}
+	for (; i-- && left > 0; left--)
+		json_array_append_new(list,
+				      brief_of(json_array_get(d->r.ended, i)));
 	return list;
 }
 

@@ -781,7 +781,7 @@ info_json(struct session *s, bool brief, const struct kernel *kernel)
 		groups |= INFO_LIVE;
 		live_take(s, &info, &signal);
 	}
-	return keys_json(info_keys, &info, groups);
+	return keys_json(info_keys, &info, brief ? INFO_BRIEF : groups);
 }
 
 json_t *

@@ -16,8 +16,7 @@
 /* Returns `info` of a recording.  `kernel`: its counters now, for who asks for
  * many recordings; NULL: they are read. */
 json_t *report_info(struct session *s, const struct kernel *kernel);
-/* The same, with null for `runs`, `disks`, `resumed`, `sources`, `senders`,
- * `kernel` and `subs`: lists that may be long. */
+/* The same, but only the keys of INFO_BRIEF. */
 json_t *report_brief(struct session *s);
 
 /* {"end":{..}}, the last line of the metadata */

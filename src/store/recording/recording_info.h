@@ -21,25 +21,28 @@ enum {
 				* an index does not have the last heap's end */
 	INFO_SUBS = 1 << 7,   /* only if there are several substreams */
 	INFO_WATCH = 1 << 9,  /* a column of `status --watch`, if known */
+	INFO_BRIEF = 1 << 10, /* of the recordings in a brief status */
 	INFO_COUNTED = 1 << 8, /* the daemon counts it; the disks have it from
 				* the `end` line */
 };
 
 #define INFO_KEYS(X)                                                           \
-	X(COUNT, id, INFO_DAEMON, "number in this daemon")                     \
-	X(TEXT, name, INFO, "of the recording")                                \
-	X(TEXT, state, INFO,                                                   \
+	X(COUNT, id, INFO_DAEMON | INFO_BRIEF, "number in this daemon")        \
+	X(TEXT, name, INFO | INFO_BRIEF, "of the recording")                   \
+	X(TEXT, state, INFO | INFO_BRIEF,                                      \
 	  "armed, recording, stopping, complete, failed, cancelled or "        \
 	  "interrupted")                                                       \
-	X(TEXT, stream, INFO, "stream of the configuration")                   \
+	X(TEXT, stream, INFO | INFO_BRIEF, "stream of the configuration")      \
 	X(TEXT, format, INFO, "format plugin")                                 \
-	X(TIME, start, INFO | INFO_END, "begin")                               \
-	X(TIME, end, INFO | INFO_END, "end, or last block so far")             \
-	X(BYTES, bytes, INFO | INFO_END, "of its files")                       \
+	X(TIME, start, INFO | INFO_END | INFO_BRIEF, "begin")                  \
+	X(TIME, end, INFO | INFO_END | INFO_BRIEF,                             \
+	  "end, or last block so far")                                         \
+	X(BYTES, bytes, INFO | INFO_END | INFO_BRIEF, "of its files")          \
 	X(BYTES, payload, INFO, "of a packet that are stored")                 \
 	X(COUNT, datagrams, INFO | INFO_END | INFO_COUNTED, "that came")       \
-	X(COUNT, packets, INFO | INFO_END, "stored, each once")                \
-	X(COUNT, packets_lost, INFO | INFO_END, "lost before they came")       \
+	X(COUNT, packets, INFO | INFO_END | INFO_BRIEF, "stored, each once")   \
+	X(COUNT, packets_lost, INFO | INFO_END | INFO_BRIEF,                   \
+	  "lost before they came")                                             \
 	X(BOOL, packets_lost_estimated, INFO | KEY_OPTIONAL,                   \
 	  "packets_lost is an estimate")                                       \
 	X(COUNT, packets_reordered, INFO | INFO_END | INFO_COUNTED,            \
@@ -54,12 +57,12 @@ enum {
 	  "stored by copying")                                                 \
 	X(COUNT, packets_at_risk, INFO | INFO_END | INFO_COUNTED,              \
 	  "on a disk that failed before it was synced")                        \
-	X(COUNT, overruns, INFO | INFO_END | INFO_COUNTED,                     \
+	X(COUNT, overruns, INFO | INFO_END | INFO_COUNTED | INFO_BRIEF,        \
 	  "lost in this machine's sockets")                                    \
 	X(COUNT, heaps, INFO | INFO_END | INFO_COUNTED, "finished heaps")      \
 	X(COUNT, heaps_incomplete, INFO | INFO_END | INFO_COUNTED,             \
 	  "finished heaps with packets missing")                               \
-	X(JSON, drops, INFO | INFO_END | INFO_COUNTED,                         \
+	X(JSON, drops, INFO | INFO_END | INFO_COUNTED | INFO_BRIEF,            \
 	  "an object with a number for each drop (page 13)")                   \
 	X(JSON, runs, INFO | INFO_ROWS, "list of runs: INFO_RUN_KEYS")         \
 	X(JSON, disks, INFO, "list of disks: INFO_DISK_KEYS")                  \
@@ -81,7 +84,8 @@ enum {
 	X(COUNT, descriptors, INFO_HEAPS, "descriptor heaps")                  \
 	X(COUNT, controls, INFO_HEAPS, "start, stop and reissue heaps")        \
 	X(BYTES, left_out, INFO_HEAPS, "in the index and in no chunk")         \
-	X(TEXT, why, INFO | KEY_OPTIONAL, "why it failed or waits")            \
+	X(TEXT, why, INFO | KEY_OPTIONAL | INFO_BRIEF,                         \
+	  "why it failed or waits")                                            \
 	X(JSON, sources, INFO | INFO_END | INFO_COUNTED,                       \
 	  "list of sockets, or of network cards where there are substreams: "  \
 	  "`address`, `device`, `datagrams`, `overruns`, `sender`")            \
@@ -91,20 +95,21 @@ enum {
 	  "losses of the machine outside of the sockets: `interfaces[]`, "     \
 	  "`backlog` (`dropped`, `squeezed`), "                                \
 	  "`udp` (`in_errors`, `rcvbuf_errors`)")                              \
-	X(REAL, clock_s, INFO | INFO_END | INFO_COUNTED | INFO_WATCH,          \
+	X(REAL, clock_s,                                                       \
+	  INFO | INFO_END | INFO_COUNTED | INFO_WATCH | INFO_BRIEF,            \
 	  "s that the time of the data is behind their arrival, at least, in " \
 	  "the last ten; negative: ahead; null: it is not known",              \
 	  "clock, s")                                                          \
-	X(REAL, clock_drift, INFO | INFO_END | INFO_COUNTED,                   \
+	X(REAL, clock_drift, INFO | INFO_END | INFO_COUNTED | INFO_BRIEF,      \
 	  "s in a s that it falls behind, over a minute")                      \
-	X(COUNT, clock_steps, INFO | INFO_END | INFO_COUNTED,                  \
+	X(COUNT, clock_steps, INFO | INFO_END | INFO_COUNTED | INFO_BRIEF,     \
 	  "of that clock, by half a millisecond or more")                      \
-	X(TEXT, clock, INFO | INFO_END | INFO_COUNTED,                         \
+	X(TEXT, clock, INFO | INFO_END | INFO_COUNTED | INFO_BRIEF,            \
 	  "what is wrong with it; null: nothing")                              \
-	X(TEXT, clock_fault, INFO | INFO_END | INFO_COUNTED,                   \
+	X(TEXT, clock_fault, INFO | INFO_END | INFO_COUNTED | INFO_BRIEF,      \
 	  "the same in a word: epoch (half-years), far (farther than "         \
 	  "`max_clock`), apart (a thread) or drift")                           \
-	X(REAL, clock_apart_s, INFO | INFO_END | INFO_COUNTED,                 \
+	X(REAL, clock_apart_s, INFO | INFO_END | INFO_COUNTED | INFO_BRIEF,    \
 	  "s that a thread is behind the others; null: none is apart")         \
 	X(REAL, clock_spread_s, INFO | INFO_END | INFO_COUNTED,                \
 	  "s by which `clock_s` varies from second to second, a standard "     \
@@ -125,21 +130,21 @@ enum {
 	X(TEXT, made_by, INFO_DISKS, "program that recorded it")               \
 	X(JSON, notes, INFO_DISKS,                                             \
 	  "list of what is wrong with one of another program")                 \
-	X(TEXT, loss_strip, INFO_DAEMON,                                       \
+	X(TEXT, loss_strip, INFO_DAEMON | INFO_BRIEF,                          \
 	  "a mark for each second since it began, or for each 2, 4, 8 ... s "  \
 	  "beyond 60 marks: space, nothing came; `.` nothing was lost; `-` "   \
 	  "up to 0.1 % was; `+` up to 1 %; `#` more")                          \
-	X(SECONDS, elapsed_s, INFO_LIVE, "since it began")                     \
+	X(SECONDS, elapsed_s, INFO_LIVE | INFO_BRIEF, "since it began")        \
 	X(COUNT, scan, INFO_LIVE | KEY_OPTIONAL, "number in the schedule")     \
-	X(SECONDS, left_s, INFO_LIVE, "until it stops")                        \
+	X(SECONDS, left_s, INFO_LIVE | INFO_BRIEF, "until it stops")           \
 	X(TIME, stop_at, INFO_LIVE, "when it stops")                           \
-	X(BITS_S, rate, INFO_LIVE, "that come in")                             \
+	X(BITS_S, rate, INFO_LIVE | INFO_BRIEF, "that come in")                \
 	X(TEXT, by, INFO_LIVE | KEY_OPTIONAL,                                  \
 	  "program that ordered it: \"vsi ADDRESS [RUNTIME]\" where "          \
 	  "spate-vsi took the command")                                        \
 	X(BOOL, learning, INFO_LIVE, "the stream is still being looked at")    \
-	X(JSON, blocks, INFO_LIVE, "of memory: `total`, `free`")               \
-	X(TEXT, quality, INFO_LIVE,                                            \
+	X(JSON, blocks, INFO_LIVE | INFO_BRIEF, "of memory: `total`, `free`")  \
+	X(TEXT, quality, INFO_LIVE | INFO_BRIEF,                               \
 	  "of the signal in the last seconds: ok, or findings with how many "  \
 	  "channels have each; null: it is not looked at")                     \
 	X(COUNT, quality_frames, INFO_LIVE,                                    \
@@ -148,8 +153,8 @@ enum {
 	  "chosen, and not looked at for lack of time")                        \
 	X(BYTES, durable, INFO_LIVE,                                           \
 	  "of `bytes`, those that a failure of the power would leave")         \
-	X(BOOL, well, INFO_LIVE, "all of `links` hold")                        \
-	X(JSON, links, INFO_LIVE,                                              \
+	X(BOOL, well, INFO_LIVE | INFO_BRIEF, "all of `links` hold")           \
+	X(JSON, links, INFO_LIVE | INFO_BRIEF,                                 \
 	  "list, from the wire to the disk: INFO_LINK_KEYS")
 
 #define INFO_CAUSE_KEYS(X)                                                     \
