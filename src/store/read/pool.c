@@ -304,15 +304,18 @@ pool_part_open(struct pool_reader *r, unsigned disk)
 	return part->dir >= 0;
 }
 
-static void
-take_buffer(struct pool_reader *r, struct pool_piece *p)
+/* Takes a free buffer, which must exist. */
+static struct pool_piece *
+take_buffer(struct pool_reader *r)
 {
 	struct pool *pool = r->pool;
+	struct pool_piece *p = pool->free;
 
 	pool->free = p->next;
 	pool->used++;
 	p->reader = r;
 	r->refs++;
+	return p;
 }
 
 /*
@@ -325,17 +328,19 @@ piece_ask(struct pool_reader *r, const struct recording_block *b, unsigned disk,
 	  uint64_t at, uint64_t end, bool now)
 {
 	struct pool *pool = r->pool;
-	struct pool_piece *p = pool->free;
 	unsigned i = bucket(r, b->record.number, at);
 	struct pool_disk *d = &pool->disk[disk];
+	struct pool_chunk *c;
+	struct pool_piece *p;
 
 	if ((disk < pool->disks && !pool_part_open(r, disk)) ||
 	    (!d->threads && pool_disk_start(d)))
 		return NULL;
-	p->chunk = pool_chunk_get(r, b, disk);
-	if (!p->chunk)
+	c = pool_chunk_get(r, b, disk);
+	if (!c)
 		return NULL;
-	take_buffer(r, p);
+	p = take_buffer(r);
+	p->chunk = c;
 	p->disk = d;
 	p->number = b->record.number;
 	p->at = at;
@@ -527,14 +532,15 @@ ask_ahead(struct pool_position *position, const struct recording_block *b,
 {
 	struct pool_reader *r = position->reader;
 	struct pool *pool = r->pool;
-	struct pool_piece *p =
-	    piece_find(r, b->record.number, position->next_at);
 	int64_t now = clock_steady();
 	unsigned disk = disk_for(r, b, now);
+	bool hangs = pool_disk_hangs(&pool->disk[disk], now);
+	struct pool_piece *p =
+	    piece_find(r, b->record.number, position->next_at);
 
 	if (p)
 		*end = p->at + p->bytes;
-	if (p || pool_disk_hangs(&pool->disk[disk], now))
+	if (p || hangs)
 		return true;
 	if (pool->call || (!pool->free && !piece_evict(pool, false)))
 		return false;
@@ -1266,11 +1272,12 @@ get_piece(struct pool_call *h, int64_t now)
 {
 	struct pool_reader *r = h->position->reader;
 	struct pool *pool = r->pool;
-	struct pool_piece *p = piece_find(r, h->number, h->at);
+	struct pool_piece *p;
 	bool hangs;
 
 	h->disk = disk_for(r, h->b, now);
 	hangs = pool_disk_hangs(&pool->disk[h->disk], now);
+	p = piece_find(r, h->number, h->at); /* a hang found now drops pieces */
 	if (h->disk == pool->disks && !h->b->computed)
 		note_hang(h, true);
 	/* Its disk hangs, and the group gives it. */

@@ -248,14 +248,13 @@ check_sums(struct pool_piece *p)
  */
 
 /* Lends the plan of a chunk the folders that stay open as long as the reader
- * does. */
+ * does.  It looks for no hang: to find one drops pieces, of which the caller is
+ * about to take one. */
 static void
 source_lend(struct pool_reader *r, struct parity_source *s)
 {
-	bool there =
-	    s->disk >= 0 &&
-	    !pool_disk_hangs(&r->pool->disk[s->disk], clock_steady()) &&
-	    pool_part_open(r, (unsigned)s->disk);
+	bool there = s->disk >= 0 && !r->pool->disk[s->disk].hangs &&
+		     pool_part_open(r, (unsigned)s->disk);
 
 	s->dir = there ? r->part[s->disk].dir : -1;
 }

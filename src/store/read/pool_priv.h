@@ -211,7 +211,7 @@ struct pool_reader {
 struct pool_call {
 	struct pool_position *position;
 	const struct recording_block *b; /* looked up again after each wait */
-	unsigned disk; /* which one gives it; see pool_disk_for() */
+	unsigned disk; /* which one gives it; see disk_for() */
 	uint64_t number, at, bytes;
 	bool jumped;
 	struct pool_stretch *v;

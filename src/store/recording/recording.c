@@ -554,8 +554,8 @@ recording_blocks(const struct recording *rec, size_t *n)
 
 /* ---- holding ----------------------------------------------------------- */
 
-/* Takes a shared lock_shared.  A removal has the exclusive lock_shared for a moment only, so
- * try for a while (0.2 s), unless the recording is live. */
+/* Takes a shared lock.  A removal has the exclusive one for a moment only, so this
+ * tries for a while (0.2 s), unless the recording is live. */
 static bool
 lock_shared(int fd, bool live)
 {

@@ -125,6 +125,46 @@ START_TEST(test_hangs_and_answers)
 }
 END_TEST
 
+/* Several readers ask the disk for different blocks when it begins to hang, and
+ * any of them finds that out first.  Those that wait behind the first request
+ * lose their buffers then. */
+START_TEST(test_several_wait)
+{
+	enum { READERS = 4 };
+	const struct pool_reader_args a = { .memory = 1,
+					    .patience = SECOND / 5 };
+	struct pool_position way[READERS];
+	struct pool_stretch v;
+
+	begin(&a);
+	for (unsigned i = 0; i < READERS; i++)
+		pool_position_begin(&way[i], reader, -1, POOL_ANY_ORDER);
+	atomic_store(&fs.told->hang, true);
+	for (unsigned i = 0; i < READERS; i++)
+		ck_assert_int_eq(pool_get(&way[i], 3 * i + 1, 0, 0, &v, 0),
+				 -ETIMEDOUT);
+	usleep(300000); /* longer than the patience */
+	for (unsigned i = READERS; i-- > 0;) {
+		ck_assert_int_eq(
+		    pool_get(&way[i], 3 * i + 1, 0, 0, &v, INT64_MAX), 0);
+		ck_assert_int_eq(v.err, -ETIMEDOUT);
+		pool_put(reader, &v);
+	}
+	for (unsigned i = 0; i < READERS; i++) {
+		ck_assert_int_eq(pool_get(&way[i], 3 * i, 0, 0, &v, INT64_MAX),
+				 0);
+		view_is(&v, 3 * i);
+		pool_put(reader, &v);
+	}
+	atomic_store(&fs.told->hang, false);
+	for (unsigned i = 0; i < READERS; i++)
+		pool_position_end(&way[i]);
+	pool_position_end(&cursor);
+	pool_reader_close(reader);
+	finish();
+}
+END_TEST
+
 /* Closed while it hangs, and so is the recording; then it answers, and what
  * was left behind goes. */
 START_TEST(test_closed_while_it_hangs)
@@ -181,5 +221,5 @@ can(void)
 				  "/dev/fuse";
 }
 
-SUITE_THREADS("pool_hang", can, test_hangs_and_answers,
+SUITE_THREADS("pool_hang", can, test_hangs_and_answers, test_several_wait,
 	      test_closed_while_it_hangs, test_errors)
