@@ -91,6 +91,15 @@ tests_fuzz_fuzz_sums_SOURCES = %D%/fuzz_sums.c
 tests_fuzz_fuzz_sums_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_sums_LDADD = $(ISAL_LIBS)
 
+# Lists of parity, and tails of parity blocks.
+noinst_PROGRAMS += tests/fuzz/fuzz_parity
+tests_fuzz_fuzz_parity_SOURCES = %D%/fuzz_parity.c src/base/crc32c.c \
+	src/base/fault.c src/base/text.c src/store/disk/disk.c \
+	src/store/disk/file.c src/store/disk/layout.c src/store/disk/sg.c \
+	src/store/record/index.c
+tests_fuzz_fuzz_parity_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
+tests_fuzz_fuzz_parity_LDADD = $(JANSSON_LIBS) $(ISAL_LIBS)
+
 # Leftovers of a crash on a disk.
 noinst_PROGRAMS += tests/fuzz/fuzz_leftovers
 tests_fuzz_fuzz_leftovers_SOURCES = %D%/fuzz_leftovers.c \

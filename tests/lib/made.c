@@ -53,6 +53,7 @@ made_head(struct made *m)
 		.geometry = &m->geometry,
 		.subs = m->subs,
 		.channels_per_file = m->channels_per_file,
+		.parity = m->parity,
 		.disks = paths,
 		.disks_n = MADE_DISKS,
 	};

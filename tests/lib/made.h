@@ -45,6 +45,7 @@ struct made {
 	enum heap_store store; /* HEAP_ROW, HEAP_CUBE: of format spead */
 	uint16_t sub;	       /* whose frames and blocks are made */
 	uint32_t quantum;      /* of checksums; 0: none */
+	unsigned parity;       /* parity blocks of a group, see made_parity.h */
 	json_t *head;
 };
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/crc32c.h"
+#include "store/parity/parity.h"
 #include "store/disk/disk.h"
 #include "store/disk/file.h"
 
@@ -203,10 +204,12 @@ parity_heal(const struct parity_heal *h, uint8_t **data)
 	for (unsigned i = 0; i < h->members; i++)
 		a.member[i].is = &h->member[i];
 	for (unsigned i = 0; i < h->rows; i++) {
-		if (h->parity[i].bytes > a.bytes)
-			a.bytes = h->parity[i].bytes;
+		uint64_t bytes = h->parity[i].bytes;
+
 		a.parity[i].is = &h->parity[i];
-		a.parity[i].bad = h->parity[i].bytes == 0;
+		a.parity[i].bad = !bytes || bytes > PARITY_BYTES;
+		if (!a.parity[i].bad && bytes > a.bytes)
+			a.bytes = bytes;
 	}
 	if (wanted->bytes > a.bytes)
 		return -ENODATA;

@@ -54,8 +54,9 @@ parity_unpack(struct parity_record *p, const uint8_t raw[INDEX_BYTES])
 				     .crc = read_le32(raw + AT_CRC) };
 	if (raw[AT_KIND] != PARITY_KIND ||
 	    read_le32(raw + AT_CHECK) != crc32c(0, raw, AT_CHECK) ||
-	    !p->members || p->members > PARITY_MEMBERS || !p->rows ||
-	    p->rows > PARITY_ROWS || p->row >= p->rows)
+	    !p->bytes || p->bytes > PARITY_BYTES || !p->members ||
+	    p->members > PARITY_MEMBERS || !p->rows || p->rows > PARITY_ROWS ||
+	    p->row >= p->rows)
 		return -EBADMSG;
 	return 0;
 }
@@ -125,6 +126,25 @@ make_room(struct parity_table *t, uint32_t members)
 	return err;
 }
 
+/* Unpacks the members of a tail.  False: they are no blocks of this parity, which
+ * is as long as the longest of them. */
+static bool
+members_take(struct index_record *r, const struct parity_record *p,
+	     const uint8_t *raw)
+{
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < p->members; i++, r++) {
+		raw += INDEX_BYTES;
+		if (index_unpack(r, raw) || r->kind != INDEX_BLOCK ||
+		    r->number >= LAYOUT_CHUNKS)
+			return false;
+		if (r->bytes > most)
+			most = r->bytes;
+	}
+	return most == p->bytes;
+}
+
 /* Adds a tail.  Returns its bytes, 0 if there is no good one, or -ENOMEM. */
 static ssize_t
 take(struct parity_table *t, const uint8_t *raw, size_t left, unsigned disk)
@@ -139,14 +159,8 @@ take(struct parity_table *t, const uint8_t *raw, size_t left, unsigned disk)
 		return 0;
 	if (make_room(t, p.members))
 		return -ENOMEM;
-	for (uint32_t i = 0; i < p.members; i++) {
-		const uint8_t *at = raw + (i + 1) * (size_t)INDEX_BYTES;
-		struct index_record *r = &t->member[t->members + i];
-
-		if (index_unpack(r, at) || r->kind != INDEX_BLOCK ||
-		    r->number >= LAYOUT_CHUNKS || r->bytes > p.bytes)
-			return 0;
-	}
+	if (!members_take(&t->member[t->members], &p, raw))
+		return 0;
 	t->block[t->blocks++] = (struct parity_block){ .record = p,
 						       .disk = disk,
 						       .first = t->members };

@@ -39,6 +39,7 @@
  * passed over.
  */
 enum { PARITY_KIND = 16 };
+#define PARITY_BYTES (UINT64_C(1) << 32) /* at most: a block has no more */
 
 struct parity_record {
 	uint64_t group, bytes;

@@ -336,6 +336,7 @@ recording_merge(struct recording *rec)
 	if (err)
 		return err;
 	rec->filled = NULL;
+	rec->healing = false; /* the block may be another one now */
 	err = recording_place(rec);
 	if (!err)
 		recording_date(rec);

@@ -36,11 +36,14 @@ read_part(struct recording *rec, unsigned disk)
 int
 recording_parity(struct recording *rec)
 {
+	json_int_t rows =
+	    json_integer_value(json_object_get(rec->head, "parity"));
 	size_t had = rec->parity.blocks;
 	int err = 0;
 
+	/* The head may be damaged and still parse. */
 	rec->facts.parity =
-	    (unsigned)json_integer_value(json_object_get(rec->head, "parity"));
+	    rows < 0 || rows > PARITY_ROWS ? PARITY_ROWS : (unsigned)rows;
 	for (unsigned i = 0; i < rec->disks->n && rec->facts.parity; i++) {
 		if (rec->part[i].dir >= 0 && !rec->part[i].hangs && !err)
 			err = read_part(rec, i);
@@ -137,6 +140,17 @@ source_dir(const struct recording *rec, struct parity_source *s, int disk)
 	s->dir = rec->part[disk].dir;
 }
 
+/* True if a block is what its group has as a member of that number: else the
+ * number was given to other data later, or a list lies. */
+static bool
+is_member(const struct index_record *block, const struct index_record *member)
+{
+	bool summed = block->flags & member->flags & INDEX_SUMMED;
+
+	return block->kind == INDEX_BLOCK && block->bytes == member->bytes &&
+	       (!summed || block->crc == member->crc);
+}
+
 static void
 member_source(const struct recording *rec, const struct index_record *r,
 	      struct parity_source *s)
@@ -150,7 +164,7 @@ member_source(const struct recording *rec, const struct index_record *r,
 				     .bytes = r->bytes,
 				     .crc = r->crc,
 				     .summed = r->flags & INDEX_SUMMED };
-	if (!b || recording_where(rec, b, &where))
+	if (!b || !is_member(&b->record, r) || recording_where(rec, b, &where))
 		return;
 	source_dir(rec, s, b->disk);
 	s->offset = where.offset;
@@ -177,7 +191,8 @@ recording_heal_plan(const struct recording *rec, uint64_t number)
 	struct parity_heal *h;
 
 	m = t->numbers ? parity_find(t, number) : NULL;
-	if (!m)
+	if (!m || number >= rec->blocks ||
+	    !is_member(&rec->block[number].record, parity_member_record(t, m)))
 		return NULL;
 	p = &t->block[m->block];
 	h = parity_heal_make(p->record.members);
@@ -211,8 +226,7 @@ heal(struct recording *rec, uint64_t number)
 		rec->healed = NULL;
 		rec->healing = true;
 		rec->healed_number = number;
-		if (!parity_heal(plan, &rec->healed))
-			rec->heals++;
+		parity_heal(plan, &rec->healed);
 		free(plan);
 	}
 	return rec->healed ? 0 : -ENODATA;

@@ -145,8 +145,7 @@ struct recording {
 	/* The block that was computed last, and its data; NULL: it cannot be. */
 	uint64_t healed_number;
 	uint8_t *healed;
-	bool healing;	/* healed_number is valid */
-	uint64_t heals; /* blocks that were computed */
+	bool healing; /* healed_number is valid */
 };
 
 /* The block at a position of the order. */
@@ -268,7 +267,8 @@ bool recording_is_safe(const struct recording *rec, uint64_t number);
 
 /* Says how a block follows from its group, for parity_heal(): freed by the
  * caller.  The folders are borrowed from the recording; those of disks that hang
- * are left out.  NULL: it is in no group, or without memory. */
+ * are left out.  NULL: it is in no group, or that has another block of this number,
+ * or without memory. */
 struct parity_heal *recording_heal_plan(const struct recording *rec,
 					uint64_t number);
 

@@ -266,6 +266,8 @@ START_TEST(more_are_refused)
 	h->member[2].dir = dir;
 	h->parity[0].bytes = 0; /* never written */
 	refused(h, 0, -ENODATA);
+	h->parity[0].bytes = UINT64_MAX; /* made up */
+	refused(h, 0, -ENODATA);
 	free(h);
 	teardown();
 }
@@ -320,15 +322,17 @@ static size_t
 tail(uint8_t *raw, uint64_t group, uint16_t r, unsigned members)
 {
 	struct parity_record p = { .group = group,
-				   .bytes = 1000,
 				   .members = members,
 				   .crc = 5,
 				   .row = r,
 				   .rows = 2 };
 	struct index_record m[8];
 
-	for (unsigned i = 0; i < members; i++)
+	for (unsigned i = 0; i < members; i++) {
 		m[i] = record(group + i);
+		if (m[i].bytes > p.bytes)
+			p.bytes = m[i].bytes;
+	}
 	parity_pack(raw, &p, m);
 	return parity_tail_bytes(members);
 }
@@ -346,7 +350,10 @@ list_read(struct parity_table *t, const void *raw, size_t bytes, unsigned disk)
 
 START_TEST(a_table_has_what_the_lists_say)
 {
+	const struct index_record three[] = { record(24), record(25),
+					      record(26) };
 	struct parity_table t = { 0 };
+	struct parity_record lie;
 	const struct parity_member *m;
 	static uint8_t raw[1 << 20];
 	size_t n = 0;
@@ -359,11 +366,18 @@ START_TEST(a_table_has_what_the_lists_say)
 	n += tail(raw + n, 12, 1, 3);
 	raw[n - 1] ^= 1; /* the last member's check */
 	n += tail(raw + n, 16, 1, 3);
+	/* Parity that is longer than its members. */
+	n += tail(raw + n, 24, 1, 3);
+	lie = (struct parity_record){
+		.group = 24, .bytes = UINT64_MAX, .members = 3, .rows = 2
+	};
+	parity_pack(raw + n, &lie, three);
+	n += parity_tail_bytes(3);
 	/* A torn tail. */
 	n += tail(raw + n, 20, 1, 3) - 1;
 	list_read(&t, raw, n, 2);
 	ck_assert_int_eq(parity_sort(&t), 0);
-	ck_assert_uint_eq(t.blocks, 1002);
+	ck_assert_uint_eq(t.blocks, 1003);
 	ck_assert_uint_eq(t.numbers, 3000);
 	for (uint64_t number = 4; number < 4003; number++) {
 		m = parity_find(&t, number);
@@ -388,7 +402,7 @@ START_TEST(a_table_has_what_the_lists_say)
 }
 END_TEST
 
-SUITE("parity", coefficients_are_those_of_the_header,
-      parity_is_what_the_model_says, any_one_or_two_are_computed,
-      more_are_refused, a_source_that_lies_is_not_used,
-      a_table_has_what_the_lists_say)
+SUITE_THREADS("parity", NULL, coefficients_are_those_of_the_header,
+	      parity_is_what_the_model_says, any_one_or_two_are_computed,
+	      more_are_refused, a_source_that_lies_is_not_used,
+	      a_table_has_what_the_lists_say)
