@@ -1,41 +1,67 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All sources are read piece by piece, side by side, and the kernel is told of the
- * next piece of each, so that all disks are busy.  Each has a weight
- * (parity_solve), with which its bytes are added to the sum.  A source turns out
- * to be damaged only when all of it was read; then the sum is worth nothing, and
- * the next attempt counts that source as lost.
+ * Each source is read by a thread of its own, piece by piece, so all disks are
+ * busy, and one that does not answer is left behind: its thread owns what it works
+ * with, and ends when the disk answers.  Each source has a weight (parity_solve),
+ * with which its bytes are added to the sum.  A source turns out to be damaged
+ * only when all of it was read; then the sum is worth nothing, and the next
+ * attempt counts that source as lost.
  */
 #include "store/parity/heal.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/crc32c.h"
-#include "store/parity/parity.h"
 #include "store/disk/disk.h"
 #include "store/disk/file.h"
 
-enum { PIECE = 1 << 20, AHEAD = 4 * PIECE, STEP = 128 << 10 };
+enum {
+	PIECE = 1 << 20,
+	AHEAD = 4 * PIECE,
+	STEP = 128 << 10,
+	SLOTS = 2, /* pieces that a source is ahead of the sum */
+	MANY = 16, /* sources; more of them have shorter pieces */
+	PIECE_MANY = 64 << 10
+};
+
+/* A source that is being read: shared by its thread and the sum. */
+struct heal_fetch {
+	struct parity_source is; /* a copy, whose `dir` is its own */
+	size_t piece;
+	pthread_mutex_t lock;
+	pthread_cond_t news;
+	/* ---- under the lock */
+	unsigned refs;
+	uint64_t read, used; /* pieces */
+	int64_t since;	     /* steady ns since when the disk was asked; 0: it
+				is not */
+	bool stop, ended;
+	int err; /* once it has ended */
+	/* ---- piece i is in slot i % SLOTS */
+	uint8_t data[];
+};
 
 /* A source in an attempt. */
 struct heal_source {
-	const struct parity_source *is;
+	struct parity_source *is;
 	bool bad; /* it cannot be used, in this attempt and all others */
 	uint8_t weight;
-	int fd;
-	uint32_t crc; /* of what was read so far */
+	struct heal_fetch *fetch; /* NULL: it is not needed */
 };
 
 /* What is known in the course of the attempts. */
 struct attempt {
-	const struct parity_heal *h;
+	struct parity_heal *h;
 	struct heal_source member[PARITY_MEMBERS], parity[PARITY_ROWS];
 	unsigned lost[PARITY_ROWS], row[PARITY_ROWS], n;
-	uint8_t *sum, *piece;
+	size_t piece;
+	uint8_t *sum;
 	uint64_t bytes; /* of the sum */
 };
 
@@ -87,69 +113,250 @@ choose(struct attempt *a)
 	return 0;
 }
 
+/* ---- a source's thread ---------------------------------------------------- */
+
+/* Drops a reference, and unlocks. */
+static void
+fetch_drop(struct heal_fetch *f)
+{
+	bool last = --f->refs == 0;
+
+	pthread_mutex_unlock(&f->lock);
+	if (!last)
+		return;
+	close(f->is.dir);
+	pthread_cond_destroy(&f->news);
+	pthread_mutex_destroy(&f->lock);
+	free(f);
+}
+
 /* Asks the kernel to read on.  It reads no more for a call than `read_ahead_kb` of
  * the device, mostly 128 KiB. */
 static void
-advise(const struct heal_source *s, uint64_t at, uint64_t bytes)
+advise(const struct heal_fetch *f, int fd, uint64_t at, uint64_t bytes)
 {
-	uint64_t end = at + bytes < s->is->bytes ? at + bytes : s->is->bytes;
+	uint64_t end = at + bytes < f->is.bytes ? at + bytes : f->is.bytes;
 
 	for (; at < end; at += STEP)
-		posix_fadvise(s->fd, (off_t)(s->is->offset + at), STEP,
+		posix_fadvise(fd, (off_t)(f->is.offset + at), STEP,
 			      POSIX_FADV_WILLNEED);
 }
 
-/* Opens a source.  Without a weight it is not needed. */
+/* Waits for a slot that the sum has used.  NULL: nobody wants the source any
+ * more. */
+static uint8_t *
+slot_wait(struct heal_fetch *f)
+{
+	uint8_t *slot;
+
+	pthread_mutex_lock(&f->lock);
+	f->since = 0;
+	while (!f->stop && f->read - f->used == SLOTS)
+		pthread_cond_wait(&f->news, &f->lock);
+	f->since = clock_steady();
+	slot = f->stop ? NULL : f->data + f->read % SLOTS * f->piece;
+	pthread_mutex_unlock(&f->lock);
+	return slot;
+}
+
+static void
+slot_give(struct heal_fetch *f)
+{
+	pthread_mutex_lock(&f->lock);
+	f->read++;
+	pthread_cond_signal(&f->news);
+	pthread_mutex_unlock(&f->lock);
+}
+
+/* Reads all of the source.  0; -ECANCELED: nobody wants it; or -errno: it is
+ * away, short or damaged. */
+static int
+fetch_all(struct heal_fetch *f, int fd)
+{
+	uint32_t crc = 0;
+	uint8_t *slot;
+	ssize_t got;
+	size_t part;
+
+	advise(f, fd, 0, AHEAD);
+	for (uint64_t at = 0; at < f->is.bytes; at += part) {
+		uint64_t left = f->is.bytes - at;
+
+		part = left < f->piece ? (size_t)left : f->piece;
+		slot = slot_wait(f);
+		if (!slot)
+			return -ECANCELED;
+		advise(f, fd, at + AHEAD, part);
+		got = read_whole(fd, slot, part, f->is.offset + at);
+		if (got != (ssize_t)part)
+			return got < 0 ? (int)got : -ENODATA;
+		if (f->is.summed)
+			crc = crc32c(crc, slot, part);
+		slot_give(f);
+	}
+	return f->is.summed && crc != f->is.crc ? -EBADMSG : 0;
+}
+
+static void *
+fetch_run(void *arg)
+{
+	struct heal_fetch *f = arg;
+	int fd = disk_open_at(f->is.dir, f->is.file, O_RDONLY, DISK_NO_LINKS);
+	int err = fd < 0 ? fd : fetch_all(f, fd);
+
+	if (fd >= 0) {
+		posix_fadvise(fd, (off_t)f->is.offset, (off_t)f->is.bytes,
+			      POSIX_FADV_DONTNEED);
+		close(fd);
+	}
+	pthread_mutex_lock(&f->lock);
+	f->since = 0;
+	f->err = err;
+	f->ended = true;
+	pthread_cond_signal(&f->news);
+	fetch_drop(f);
+	return NULL;
+}
+
+static int
+thread_start(struct heal_fetch *f)
+{
+	pthread_attr_t how;
+	pthread_t thread;
+	int err;
+
+	pthread_attr_init(&how);
+	pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
+	err = -pthread_create(&thread, &how, fetch_run, f);
+	pthread_attr_destroy(&how);
+	return err;
+}
+
+/* Begins to read a source.  0 or -errno. */
+static int
+fetch_start(struct heal_fetch **fetch, const struct parity_source *s,
+	    size_t piece)
+{
+	struct heal_fetch *f = malloc(sizeof *f + SLOTS * piece);
+	pthread_condattr_t steady;
+	int err = 0;
+
+	if (!f)
+		return -ENOMEM;
+	*f = (struct heal_fetch){
+		.is = *s, .piece = piece, .refs = 2, .since = clock_steady()
+	};
+	pthread_condattr_init(&steady);
+	pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_cond_init(&f->news, &steady);
+	pthread_condattr_destroy(&steady);
+	f->is.dir = fcntl(s->dir, F_DUPFD_CLOEXEC, 3);
+	if (f->is.dir < 0)
+		err = -errno;
+	if (!err)
+		err = thread_start(f);
+	if (!err) {
+		*fetch = f;
+		return 0;
+	}
+	pthread_mutex_lock(&f->lock);
+	f->refs = 1;
+	fetch_drop(f);
+	return err;
+}
+
+/* ---- the sum -------------------------------------------------------------- */
+
+static bool
+fetch_is_late(const struct heal_fetch *f, int64_t patience)
+{
+	return patience && f->since && clock_steady() - f->since > patience;
+}
+
+/* Waits for piece `i` of a source (UINT64_MAX: its end), saying meanwhile that it
+ * goes on.  0; -ETIMEDOUT: its disk does not answer; or -errno. */
+static int
+fetch_wait(const struct parity_heal *h, struct heal_fetch *f, uint64_t i)
+{
+	int64_t turn = h->patience && h->patience < 4 * NS_SECOND
+			   ? h->patience / 4
+			   : NS_SECOND;
+	int err = 0;
+
+	pthread_mutex_lock(&f->lock);
+	while (f->read <= i && !f->ended && !err) {
+		int64_t until = clock_steady() + turn;
+		const struct timespec at = { until / NS_SECOND,
+					     until % NS_SECOND };
+
+		pthread_cond_timedwait(&f->news, &f->lock, &at);
+		if (f->read <= i && fetch_is_late(f, h->patience))
+			err = -ETIMEDOUT;
+		pthread_mutex_unlock(&f->lock);
+		if (h->alive)
+			h->alive(h->arg);
+		pthread_mutex_lock(&f->lock);
+	}
+	if (f->read <= i && f->ended)
+		err = f->err;
+	pthread_mutex_unlock(&f->lock);
+	return err;
+}
+
+/* Begins to read a source, if it is needed. */
 static int
 part_open(const struct attempt *a, struct heal_source *s)
 {
-	s->fd = -1;
-	s->crc = 0;
+	s->fetch = NULL;
 	if (!s->weight)
 		return 0;
 	if (s->is->dir < 0)
 		return -ENOENT;
 	if (s->is->bytes > a->bytes)
 		return -EBADMSG;
-	s->fd = disk_open_at(s->is->dir, s->is->file, O_RDONLY, DISK_NO_LINKS);
-	if (s->fd < 0)
-		return s->fd;
-	for (uint64_t at = 0; at < AHEAD; at += PIECE)
-		advise(s, at, PIECE);
-	return 0;
+	return fetch_start(&s->fetch, s->is, a->piece);
 }
 
-/* Adds a piece of a source, if it is that long, and asks for the next. */
+/* Adds a piece of a source, if it is that long. */
 static int
 part_add(const struct attempt *a, struct heal_source *s, uint64_t at)
 {
+	struct heal_fetch *f = s->fetch;
 	uint64_t left = at < s->is->bytes ? s->is->bytes - at : 0;
-	size_t part = left < PIECE ? (size_t)left : PIECE;
-	ssize_t got;
+	size_t part = left < a->piece ? (size_t)left : a->piece;
+	uint64_t i = at / a->piece;
+	int err;
 
-	if (s->fd < 0 || !part)
+	if (!f || !part)
 		return 0;
-	advise(s, at + AHEAD, PIECE);
-	got = read_whole(s->fd, a->piece, part, s->is->offset + at);
-	if (got != (ssize_t)part)
-		return got < 0 ? (int)got : -ENODATA;
-	if (s->is->summed)
-		s->crc = crc32c(s->crc, a->piece, part);
-	parity_mix(a->sum + at, s->weight, a->piece, part);
+	err = fetch_wait(a->h, f, i);
+	if (err)
+		return err;
+	parity_mix(a->sum + at, s->weight, f->data + i % SLOTS * a->piece,
+		   part);
+	pthread_mutex_lock(&f->lock);
+	f->used++;
+	pthread_cond_signal(&f->news);
+	pthread_mutex_unlock(&f->lock);
 	return 0;
 }
 
-/* Closes a source; true if its checksum is right. */
-static bool
-part_close(struct heal_source *s)
+/* Lets go of a source; notes if its disk does not answer. */
+static void
+part_close(const struct attempt *a, struct heal_source *s)
 {
-	if (s->fd < 0)
-		return true;
-	posix_fadvise(s->fd, (off_t)s->is->offset, (off_t)s->is->bytes,
-		      POSIX_FADV_DONTNEED);
-	close(s->fd);
-	s->fd = -1;
-	return !s->is->summed || s->crc == s->is->crc;
+	struct heal_fetch *f = s->fetch;
+
+	if (!f)
+		return;
+	pthread_mutex_lock(&f->lock);
+	if (fetch_is_late(f, a->h->patience))
+		s->bad = s->is->late = true;
+	f->stop = true;
+	pthread_cond_signal(&f->news);
+	fetch_drop(f);
+	s->fetch = NULL;
 }
 
 /* The source of this number: members first, then parity. */
@@ -168,14 +375,12 @@ sum_up(struct attempt *a)
 	int err = 0;
 
 	memset(a->sum, 0, a->bytes);
-	for (unsigned i = 0; i < n; i++)
-		part_at(a, i)->fd = -1;
 	for (unsigned i = 0; i < n; i++) {
 		part_at(a, i)->bad |= part_open(a, part_at(a, i)) != 0;
 		if (part_at(a, i)->bad && part_at(a, i)->weight)
 			err = -EAGAIN;
 	}
-	for (uint64_t at = 0; at < a->bytes && !err; at += PIECE) {
+	for (uint64_t at = 0; at < a->bytes && !err; at += a->piece) {
 		for (unsigned i = 0; i < n && !err; i++) {
 			if (!part_add(a, part_at(a, i), at))
 				continue;
@@ -185,20 +390,24 @@ sum_up(struct attempt *a)
 		if (a->h->alive)
 			a->h->alive(a->h->arg);
 	}
-	for (unsigned i = 0; i < n; i++) {
-		if (part_close(part_at(a, i)) || err)
+	for (unsigned i = 0; i < n && !err; i++) {
+		struct heal_source *s = part_at(a, i);
+
+		if (!s->fetch || !fetch_wait(a->h, s->fetch, UINT64_MAX))
 			continue;
-		part_at(a, i)->bad = true;
+		s->bad = true;
 		err = -EAGAIN;
 	}
+	for (unsigned i = 0; i < n; i++)
+		part_close(a, part_at(a, i));
 	return err;
 }
 
 int
-parity_heal(const struct parity_heal *h, uint8_t **data)
+parity_heal(struct parity_heal *h, uint8_t **data)
 {
 	const struct parity_source *wanted = &h->member[h->wanted];
-	struct attempt a = { .h = h };
+	struct attempt a = { .h = h, .piece = PIECE };
 	int err = 0;
 
 	for (unsigned i = 0; i < h->members; i++)
@@ -213,9 +422,10 @@ parity_heal(const struct parity_heal *h, uint8_t **data)
 	}
 	if (wanted->bytes > a.bytes)
 		return -ENODATA;
+	if (h->members + h->rows > MANY)
+		a.piece = PIECE_MANY;
 	a.sum = malloc(a.bytes + 1);
-	a.piece = malloc(PIECE);
-	if (!a.sum || !a.piece)
+	if (!a.sum)
 		err = -ENOMEM;
 	/* Each attempt that fails marks one more source. */
 	while (!err && !(err = choose(&a))) {
@@ -227,7 +437,6 @@ parity_heal(const struct parity_heal *h, uint8_t **data)
 	if (!err && wanted->summed &&
 	    crc32c(0, a.sum, wanted->bytes) != wanted->crc)
 		err = -EBADMSG;
-	free(a.piece);
 	if (err) {
 		free(a.sum);
 		return err;

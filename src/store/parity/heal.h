@@ -7,6 +7,7 @@
 
 #include "store/disk/layout.h"
 #include "store/parity/code.h"
+#include "store/parity/parity.h"
 
 /*
  * Healing computes a block that cannot be read from what is left of its group.
@@ -16,6 +17,10 @@
  * as there are good parity blocks.  The result is held against the checksum of
  * the block, so a wrong byte is never given.  Recordings without checksums have
  * no such proof.
+ *
+ * A disk that does not answer within the patience counts as lost, too.  Each
+ * source is read by a thread of its own, and the one of such a disk is left
+ * behind.
  */
 
 /* Where the bytes of a member or a parity block are. */
@@ -26,10 +31,13 @@ struct parity_source {
 	uint64_t offset, bytes;
 	uint32_t crc;
 	bool summed; /* `crc` is known */
+	bool late;   /* set by parity_heal(): its disk did not answer */
 };
 
 struct parity_heal {
 	unsigned wanted; /* column of the block that is to be computed */
+	int64_t
+	    patience; /* ns that a source may take for a piece; 0: no limit */
 	/* Called now and then, to say that it goes on; NULL: nobody asks. */
 	void (*alive)(void *arg);
 	void *arg;
@@ -44,8 +52,9 @@ struct parity_heal *parity_heal_make(unsigned members); /* or NULL */
 /*
  * Computes the block.  *data is malloc'ed and the caller's, as long as the
  * block.  0; -ENODATA if too much of the group is away; -EBADMSG if what is left
- * contradicts the block's checksum; -ENOMEM.  May wait for any of the disks.
+ * contradicts the block's checksum; -ENOMEM.  May wait for any of the disks, for
+ * each as long as the patience.
  */
-int parity_heal(const struct parity_heal *h, uint8_t **data);
+int parity_heal(struct parity_heal *h, uint8_t **data);
 
 #endif

@@ -143,9 +143,13 @@ give_back(struct pool_piece *p)
 void
 pool_piece_drop(struct pool_piece *p)
 {
+	unsigned waiting = p->left ? pool_disk_unask(p->disk, p) : 0;
+
 	forget(p);
-	if (p->left)
-		p->left -= pool_disk_unask(p->disk, p);
+	if (waiting) {
+		p->left -= waiting;
+		pool_chunk_done(p->chunk, waiting);
+	}
 	if (!p->left && !p->users)
 		give_back(p);
 }
@@ -270,6 +274,7 @@ ask_disk(struct pool_piece *p, bool now)
 	else
 		cut_pages(p, p->chunk->offset + p->at);
 	p->left = p->unread = p->requests;
+	pool_chunk_ask(p->chunk, p->requests);
 	for (unsigned i = 0; i < p->requests; i++)
 		pool_disk_ask(p->disk, &p->request[i], now);
 }
@@ -1104,6 +1109,7 @@ pool_reader_facts(struct pool_reader *r, struct pool_reader_facts *f)
 		.live_bytes =
 		    atomic_load_explicit(&r->live_bytes, memory_order_relaxed),
 		.healed = r->healed,
+		.damaged = r->damaged,
 	};
 	for (unsigned i = 0; i < pool->disks; i++)
 		f->hang += pool_disk_hangs(&pool->disk[i], now);
@@ -1266,6 +1272,19 @@ give_up(struct pool_call *h, struct pool_piece *p)
 	return 0;
 }
 
+/* Gives the group of a block as long as its disk was given, which did not answer:
+ * else the first reader that finds the disk hanging would go away as the block
+ * comes. */
+static void
+put_off(struct pool_call *h)
+{
+	int64_t patience = h->position->reader->pool->patience;
+
+	if (!h->longer && h->until > 0 && h->until < INT64_MAX - patience)
+		h->until += patience;
+	h->longer = true;
+}
+
 /* Returns 0, or -EAGAIN: not there yet. */
 static int
 get_piece(struct pool_call *h, int64_t now)
@@ -1278,8 +1297,10 @@ get_piece(struct pool_call *h, int64_t now)
 	h->disk = disk_for(r, h->b, now);
 	hangs = pool_disk_hangs(&pool->disk[h->disk], now);
 	p = piece_find(r, h->number, h->at); /* a hang found now drops pieces */
-	if (h->disk == pool->disks && !h->b->computed)
+	if (h->disk == pool->disks && !h->b->computed) {
 		note_hang(h, true);
+		put_off(h);
+	}
 	/* Its disk hangs, and the group gives it. */
 	if (p && p->left && !p->users && p->disk != &pool->disk[h->disk]) {
 		pool_piece_drop(p);

@@ -81,8 +81,9 @@ struct pool_reader_args {
 	uint32_t head;	  /* bytes before each piece that the caller may
 			     write */
 	bool verify;	  /* check checksums: wrong data is -EBADMSG.  Where
-			   * there is parity they are checked in any case, and
-			   * wrong data that it cannot mend is given */
+			     there is parity they are checked in any case, and
+			     wrong data that it cannot mend is given, and
+			     counted */
 	int64_t patience; /* ns; 0: ten seconds */
 	int timer;	  /* a timerfd of the caller, on CLOCK_MONOTONIC, which
 			     expires when pool_get() may be tried again after
@@ -156,7 +157,8 @@ struct pool_stretch {
  * Gives the stretch that begins at byte `at` of a block.  The stretch ends at
  * the end of the block or of a piece, or where good data turns bad or back.
  * `bytes`: how many the caller needs from there; 0: all.  Waits until `until`
- * (steady ns; 0: not at all).
+ * (steady ns; 0: not at all); longer, once by the patience, for a block that is
+ * computed because its disk was found to hang.
  *
  * Returns 0; -ETIMEDOUT: not there yet; -ENODATA: the block has no data from
  * `at` on.  The stretch is the caller's until pool_put().  If it begins a
@@ -188,6 +190,8 @@ struct pool_reader_facts {
 	uint64_t live_bytes; /* copied from the daemon's memory */
 	unsigned hang;	     /* disks that do not answer */
 	uint64_t healed;     /* blocks that were computed from parity */
+	uint64_t damaged;    /* bytes read whose checksum is wrong and that
+				parity does not mend, without `verify` */
 };
 void pool_reader_facts(struct pool_reader *r, struct pool_reader_facts *f);
 

@@ -173,16 +173,101 @@ heal_count(const struct pool_chunk *c)
 			 c->record.number, r->name);
 }
 
+/* Counts bytes that are given although their checksum is wrong, and warns of the
+ * first. */
+static void
+damage_count(const struct pool_chunk *c, uint64_t bytes)
+{
+	struct pool_reader *r = c->reader;
+	bool first;
+
+	pthread_mutex_lock(&r->pool->lock);
+	first = !r->damaged;
+	r->damaged += bytes;
+	pthread_mutex_unlock(&r->pool->lock);
+	if (first)
+		log_line(LEVEL_WARN, r->name,
+			 "block %" PRIu64 " has a wrong checksum, parity does "
+			 "not make up for it, and its bytes are given as they "
+			 "are, as those of further ones will be; spate verify "
+			 "%s names them",
+			 c->record.number, r->name);
+}
+
+/* A disk that did not give a source in time is no source for some patiences. */
+static bool
+source_answers(struct pool_disk *d, int64_t now)
+{
+	enum { PATIENCES = 4 };
+
+	return !pool_disk_hangs(d, now) &&
+	       (!d->late_at ||
+		now - d->late_at > PATIENCES * d->pool->patience);
+}
+
+static void
+source_look(struct pool_reader *r, struct parity_source *s, int64_t now)
+{
+	if (s->disk < 0)
+		return;
+	s->late = false;
+	s->dir = source_answers(&r->pool->disk[s->disk], now)
+		     ? r->part[s->disk].dir
+		     : -1;
+}
+
+/* Leaves the disks out that do not answer by now. */
+static void
+sources_look(struct pool_reader *r, struct parity_heal *h)
+{
+	int64_t now = clock_steady();
+
+	pthread_mutex_lock(&r->pool->lock);
+	for (unsigned i = 0; i < h->members; i++)
+		source_look(r, &h->member[i], now);
+	for (unsigned i = 0; i < h->rows; i++)
+		source_look(r, &h->parity[i], now);
+	pthread_mutex_unlock(&r->pool->lock);
+}
+
+/* Notes the disks that did not answer. */
+static void
+sources_done(struct pool_reader *r, const struct parity_heal *h)
+{
+	struct pool_disk *disk = r->pool->disk;
+	int64_t now = clock_steady();
+
+	pthread_mutex_lock(&r->pool->lock);
+	for (unsigned i = 0; i < h->members; i++) {
+		if (h->member[i].late)
+			disk[h->member[i].disk].late_at = now;
+	}
+	for (unsigned i = 0; i < h->rows; i++) {
+		if (h->parity[i].late)
+			disk[h->parity[i].disk].late_at = now;
+	}
+	pthread_mutex_unlock(&r->pool->lock);
+}
+
 /* Computes a chunk from its group, once.  True: c->healed has it.  Under the
  * chunk's lock. */
 static bool
 heal_locked(struct pool_disk *d, struct pool_chunk *c)
 {
+	int err;
+
 	if (c->heal && !c->tried) {
 		c->tried = true;
+		sources_look(c->reader, c->heal);
 		c->heal->alive = heal_goes_on;
 		c->heal->arg = d;
-		if (!parity_heal(c->heal, &c->healed))
+		/* So the sum without a disk that is late comes in time. */
+		c->heal->patience = d->pool->patience / 2;
+		err = parity_heal(c->heal, &c->healed);
+		sources_done(c->reader, c->heal);
+		if (err)
+			c->failed_at = clock_steady();
+		else
 			heal_count(c);
 	}
 	return c->healed;
@@ -228,8 +313,12 @@ check_sums(struct pool_piece *p)
 		if (at + bytes > p->at + p->bytes || !is_whole(p, at, bytes) ||
 		    crc32c(0, p->data + (at - p->at), bytes) ==
 			c->sum[at / c->quantum] ||
-		    heal_bytes(p, at, bytes) || !p->reader->verify)
+		    heal_bytes(p, at, bytes))
 			continue;
+		if (!p->reader->verify) {
+			damage_count(c, bytes);
+			continue;
+		}
 		pthread_mutex_lock(&pool->lock);
 		pool_piece_bad(p, at, bytes, -EBADMSG);
 		pthread_mutex_unlock(&pool->lock);
@@ -253,10 +342,10 @@ check_sums(struct pool_piece *p)
 static void
 source_lend(struct pool_reader *r, struct parity_source *s)
 {
-	bool there = s->disk >= 0 && !r->pool->disk[s->disk].hangs &&
-		     pool_part_open(r, (unsigned)s->disk);
-
-	s->dir = there ? r->part[s->disk].dir : -1;
+	if (s->disk < 0 || !pool_part_open(r, (unsigned)s->disk))
+		s->disk = s->dir = -1;
+	else
+		s->dir = r->part[s->disk].dir;
 }
 
 static struct parity_heal *
@@ -301,26 +390,30 @@ make(struct pool_reader *r, const struct recording_block *b, unsigned disk)
 	return c;
 }
 
-struct pool_chunk *
-pool_chunk_get(struct pool_reader *r, const struct recording_block *b,
-	       unsigned disk)
+/* True if nobody would want it again: its file cannot be read, or not by `damaged`
+ * as it was, which may be over at the next opening.  What could not be computed is
+ * kept for a while, so that it is not tried for each piece. */
+static bool
+is_useless(const struct pool_chunk *c)
 {
-	struct pool_chunk *c = r->chunk;
+	if (c->failed_at)
+		return clock_steady() - c->failed_at > POOL_RETRY_S * NS_SECOND;
+	return !c->healed &&
+	       (!c->reader->pool->shared || c->fd < 0 || c->damaged);
+}
 
-	while (c && (c->record.number != b->record.number || c->disk != disk))
-		c = c->next;
-	if (!c) {
-		c = make(r, b, disk);
-		if (!c)
-			return NULL;
-		c->next = r->chunk;
-		r->chunk = c;
-	} else if (!c->users) {
-		r->pool->spare--;
-		r->pool->healed -= c->healed != NULL;
+static void
+cool(struct pool_chunk *c)
+{
+	struct pool_chunk **warm = c->reader->pool->warm;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < POOL_HEALERS; i++) {
+		if (warm[i] && warm[i] != c)
+			warm[n++] = warm[i];
 	}
-	c->users++;
-	return c;
+	while (n < POOL_HEALERS)
+		warm[n++] = NULL;
 }
 
 static void
@@ -328,6 +421,7 @@ take_away(struct pool_reader *r, struct pool_chunk *c)
 {
 	struct pool_chunk **link = &r->chunk;
 
+	cool(c);
 	while (*link != c)
 		link = &(*link)->next;
 	*link = c->next;
@@ -342,34 +436,83 @@ take_away(struct pool_reader *r, struct pool_chunk *c)
 	free(c);
 }
 
-/* Returns the chunk that was opened first among those that no piece uses, or
- * those of them that were computed. */
+/* Takes away a chunk that no piece uses. */
+static void
+spare_drop(struct pool_chunk *c)
+{
+	c->reader->pool->spare--;
+	take_away(c->reader, c);
+}
+
+void
+pool_chunk_ask(struct pool_chunk *c, unsigned n)
+{
+	if (!c->unread)
+		cool(c);
+	c->unread += n;
+}
+
+/* Computed data were dear, and are as long as the block: the last ones are kept for
+ * readers that take it in pieces. */
+void
+pool_chunk_done(struct pool_chunk *c, unsigned n)
+{
+	struct pool_chunk **warm = c->reader->pool->warm;
+	struct pool_chunk *last = warm[POOL_HEALERS - 1];
+
+	c->unread -= n;
+	if (c->unread || !c->healed)
+		return;
+	memmove(warm + 1, warm, (POOL_HEALERS - 1) * sizeof *warm);
+	warm[0] = c;
+	if (!last)
+		return;
+	free(last->healed);
+	last->healed = NULL;
+	last->tried = false;
+	if (!last->users && is_useless(last))
+		spare_drop(last);
+}
+
+struct pool_chunk *
+pool_chunk_get(struct pool_reader *r, const struct recording_block *b,
+	       unsigned disk)
+{
+	struct pool_chunk *c = r->chunk;
+
+	while (c && (c->record.number != b->record.number || c->disk != disk))
+		c = c->next;
+	if (c && !c->users && is_useless(c)) {
+		spare_drop(c);
+		c = NULL;
+	}
+	if (!c) {
+		c = make(r, b, disk);
+		if (!c)
+			return NULL;
+		c->next = r->chunk;
+		r->chunk = c;
+	} else if (!c->users) {
+		r->pool->spare--;
+	}
+	c->users++;
+	return c;
+}
+
+/* Returns the chunk that was opened first among those that no piece uses. */
 static struct pool_chunk *
-oldest(const struct pool_reader *r, bool healed)
+oldest(const struct pool_reader *r)
 {
 	struct pool_chunk *found = NULL;
 
 	for (struct pool_chunk *c = r->chunk; c; c = c->next) {
-		if (!c->users && (c->healed || !healed))
+		if (!c->users)
 			found = c;
 	}
 	return found;
 }
 
-/* Takes away a chunk that no piece uses. */
-static void
-spare_drop(struct pool_reader *r, struct pool_chunk *c)
-{
-	r->pool->spare--;
-	r->pool->healed -= c->healed != NULL;
-	take_away(r, c);
-}
-
-/*
- * Keeps a shared pool's chunk open for readers that jump; but not one with
- * trouble, which may be over at the next opening.  A computed one was dear, and is
- * as large as its block, so that a reader keeps the last few.
- */
+/* Keeps a shared pool's chunk open for readers that jump. */
 void
 pool_chunk_put(struct pool_reader *r, struct pool_chunk *c)
 {
@@ -377,17 +520,12 @@ pool_chunk_put(struct pool_reader *r, struct pool_chunk *c)
 
 	if (--c->users)
 		return;
-	if (r->closed ||
-	    (!c->healed && (!pool->shared || c->fd < 0 || c->damaged))) {
+	if (r->closed || is_useless(c)) {
 		take_away(r, c);
 		return;
 	}
-	pool->spare++;
-	pool->healed += c->healed != NULL;
-	if (c->healed && pool->healed > POOL_HEALERS)
-		spare_drop(r, oldest(r, true));
-	else if (pool->spare > POOL_SPARE)
-		spare_drop(r, oldest(r, false));
+	if (++pool->spare > POOL_SPARE)
+		spare_drop(oldest(r));
 }
 
 void
@@ -398,7 +536,7 @@ pool_chunk_close(struct pool_reader *r)
 	for (; c; c = next) {
 		next = c->next;
 		if (!c->users)
-			spare_drop(r, c);
+			spare_drop(c);
 	}
 }
 
@@ -461,8 +599,11 @@ pool_chunk_open(struct pool_piece *p)
 	c->opened = true;
 	if (!c->checked && (p->reader->verify || c->heal) && c->fd >= 0)
 		find_sums(p->reader, c);
-	if (!c->checked && c->damaged && !p->reader->verify)
+	if (!c->checked && c->damaged && !p->reader->verify) {
 		c->damaged = heal_locked(p->disk, c);
+		if (!c->damaged)
+			damage_count(c, c->record.bytes);
+	}
 	c->checked = true;
 	fd = c->direct >= 0 ? c->direct : c->fd;
 	if (c->prefix || c->fd < 0 || c->damaged)
@@ -719,6 +860,7 @@ pool_request_done(struct pool_request *q, int64_t got)
 	d->progress_at = clock_steady();
 	d->hangs = false;
 	wake(p->reader);
+	pool_chunk_done(p->chunk, 1);
 	pool_request_end(q); /* may free the piece and its reader */
 	pthread_mutex_unlock(&pool->lock);
 }

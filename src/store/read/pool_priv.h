@@ -41,7 +41,10 @@ enum {
 	POOL_FAILS = 4,	    /* failed steps in a request before the rest is
 				 given up */
 	POOL_ALIGN = 65536, /* alignment of a piece read after a jump */
-	POOL_HEALERS = 2,   /* blocks that are computed at a time */
+	POOL_HEALERS = 2,   /* blocks that are computed at a time, and that are
+				 kept for further requests */
+	POOL_RETRY_S = 10,  /* a block that could not be computed is tried
+				 again after that */
 	POOL_SPARE = 128,   /* chunks kept open without a user, in a shared
 				 pool */
 };
@@ -54,8 +57,9 @@ struct pool_bad {
 /* The file of a block, opened.  Members above the line do not change. */
 struct pool_chunk {
 	struct pool_chunk *next; /* pool_reader::chunk */
-	unsigned users;		 /* pieces that use it; under the pool's
-				      lock */
+	/* Pieces that use it, and their requests that are not read and checked
+	 * yet; under the pool's lock. */
+	unsigned users, unread;
 	/* Its disk; or pool::disks, whose threads compute it from parity. */
 	unsigned disk;
 	/* How it follows from its group; NULL: it is in none. */
@@ -78,9 +82,11 @@ struct pool_chunk {
 	bool damaged;	/* the checksum of the whole chunk is wrong */
 	uint32_t quantum;
 	uint32_t quanta;
-	uint32_t *sum;	 /* by quantum; NULL: unknown */
-	uint8_t *healed; /* its data, computed from its group */
-	bool tried;	 /* to compute it */
+	uint32_t *sum; /* by quantum; NULL: unknown */
+	/* ---- and without, by whoever has the pool's lock, while `unread` is 0 */
+	uint8_t *healed;   /* its data, computed from its group */
+	bool tried;	   /* to compute it */
+	int64_t failed_at; /* steady ns at which that failed; 0: it did not */
 };
 
 /* A read of some bytes of a file into a part of a buffer. */
@@ -138,6 +144,8 @@ struct pool_disk {
 	unsigned depth;	    /* most requests that threads may have taken */
 	bool eased;	    /* the disk is being written */
 	bool hangs;	    /* until a request is done */
+	int64_t late_at; /* steady ns at which it gave no source of a group in
+			       time; 0: never */
 	int64_t
 	    progress_at; /* steady ns of last progress: a request was done, or
 			    taken when none was in flight */
@@ -178,9 +186,11 @@ struct pool {
 	bool stop;
 	uint64_t turn;
 	struct pool_piece *free;
-	unsigned used;			 /* pieces that are not free */
-	unsigned spare;			 /* open chunks that no piece uses */
-	unsigned healed;		 /* of these, computed ones */
+	unsigned used;	/* pieces that are not free */
+	unsigned spare; /* open chunks that no piece uses */
+	/* Chunks that keep computed data, without unread requests; the last
+	 * used one first. */
+	struct pool_chunk *warm[POOL_HEALERS];
 	struct pool_position *positions; /* list of all positions */
 	unsigned share;		/* pieces that each position may read ahead */
 	int64_t shared_at;	/* steady ns when `share` was computed */
@@ -199,9 +209,10 @@ struct pool_reader {
 	/* ---- under the lock */
 	unsigned refs; /* pieces, and the caller that opened it */
 	bool closed;
-	bool asked;	 /* the caller waits for the timer */
-	uint64_t bytes;	 /* requested from disks */
-	uint64_t healed; /* blocks that were computed from parity */
+	bool asked;	  /* the caller waits for the timer */
+	uint64_t bytes;	  /* requested from disks */
+	uint64_t healed;  /* blocks that were computed from parity */
+	uint64_t damaged; /* bytes given although their checksum is wrong */
 	struct pool_piece *bucket[POOL_BUCKETS];
 	struct pool_chunk *chunk;
 	struct pool_call *waiting; /* calls that wait for pieces or buffers */
@@ -214,6 +225,7 @@ struct pool_call {
 	unsigned disk; /* which one gives it; see disk_for() */
 	uint64_t number, at, bytes;
 	bool jumped;
+	bool longer; /* `until` was put off: the block is computed */
 	struct pool_stretch *v;
 	int64_t until; /* steady ns */
 
@@ -288,6 +300,10 @@ struct pool_chunk *pool_chunk_get(struct pool_reader *r,
 				  const struct recording_block *b,
 				  unsigned disk);
 void pool_chunk_put(struct pool_reader *r, struct pool_chunk *c);
+/* Counts requests of a chunk's pieces that are asked for, and those that are done
+ * or given up. */
+void pool_chunk_ask(struct pool_chunk *c, unsigned n);
+void pool_chunk_done(struct pool_chunk *c, unsigned n);
 /* Closes the chunks that no piece uses. */
 void pool_chunk_close(struct pool_reader *r);
 

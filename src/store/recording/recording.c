@@ -501,6 +501,7 @@ recording_close(struct recording *rec)
 		if (rec->part[i].dir >= 0)
 			close(rec->part[i].dir);
 		free(rec->part[i].record);
+		sums_clear(&rec->part[i].sums);
 	}
 	foreign_close(rec->foreign);
 	json_decref(rec->head);

@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "store/recording/recording_priv.h"
 
 /* Reads what is new in the list of a disk.  A list that cannot be read is as one
@@ -79,6 +81,31 @@ group_first(const struct parity_table *t, const struct parity_block *p)
 	while (p > t->block && p[-1].record.group == p->record.group)
 		p--;
 	return p;
+}
+
+unsigned
+recording_parity_rows(const struct recording *rec,
+		      const struct parity_member *m)
+{
+	const struct parity_table *t = &rec->parity;
+	const struct parity_block *p = &t->block[m->block];
+	uint64_t group = p->record.group;
+	unsigned rows = 0, last = PARITY_ROWS;
+
+	for (p = group_first(t, p);
+	     p < t->block + t->blocks && p->record.group == group; p++) {
+		rows += p->record.row != last;
+		last = p->record.row;
+	}
+	return rows;
+}
+
+uint64_t
+recording_parity_end(const struct recording *rec)
+{
+	const struct parity_table *t = &rec->parity;
+
+	return t->numbers ? t->by_number[t->numbers - 1].number + 1 : 0;
 }
 
 bool
@@ -212,6 +239,23 @@ recording_heal_plan(const struct recording *rec, uint64_t number)
 	return h;
 }
 
+/* Disks that did not answer are not asked again. */
+static void
+plan_done(struct recording *rec, const struct parity_heal *plan)
+{
+	for (unsigned i = 0; i < plan->members; i++) {
+		if (plan->member[i].late)
+			rec->part[plan->member[i].disk].hangs = true;
+	}
+	for (unsigned i = 0; i < plan->rows; i++) {
+		if (plan->parity[i].late)
+			rec->part[plan->parity[i].disk].hangs = true;
+	}
+}
+
+/* A disk that was spun down answers within half a minute. */
+enum { PATIENCE_S = 30 };
+
 /* Computes a block, unless it is the last one that was.  0 or -errno. */
 static int
 heal(struct recording *rec, uint64_t number)
@@ -226,7 +270,9 @@ heal(struct recording *rec, uint64_t number)
 		rec->healed = NULL;
 		rec->healing = true;
 		rec->healed_number = number;
+		plan->patience = PATIENCE_S * NS_SECOND;
 		parity_heal(plan, &rec->healed);
+		plan_done(rec, plan);
 		free(plan);
 	}
 	return rec->healed ? 0 : -ENODATA;
@@ -241,6 +287,50 @@ recording_heal(struct recording *rec, const struct recording_block *b,
 	if (!err && bytes)
 		memcpy(data, rec->healed + at, bytes);
 	return err;
+}
+
+/* Reads the checksums of a disk if their file has grown. */
+static void
+sums_load(struct recording *rec, struct recording_part *part)
+{
+	char file[LAYOUT_FILE];
+	struct sums_list list;
+	struct stat st;
+	int fd;
+
+	fd = disk_open_at(part->dir, layout_sums(file, rec->name), O_RDONLY,
+			  DISK_NO_LINKS);
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &st) && st.st_size != part->sums_bytes &&
+	    !sums_read(fd, &list)) {
+		sums_clear(&part->sums);
+		part->sums = list;
+		part->sums_bytes = st.st_size;
+	}
+	close(fd);
+}
+
+const struct sums *
+recording_sums(struct recording *rec, const struct recording_block *b)
+{
+	struct recording_part *part;
+	const struct sums *s;
+
+	if (b->disk < 0 || b->computed || !(b->record.flags & INDEX_SUMMED) ||
+	    !recording_protects(rec, b->record.number))
+		return NULL;
+	part = &rec->part[b->disk];
+	if (part->dir < 0 || part->hangs)
+		return NULL;
+	s = sums_find(&part->sums, b->record.number);
+	if (!s) {
+		sums_load(rec, part);
+		s = sums_find(&part->sums, b->record.number);
+	}
+	return s && s->bytes == b->record.bytes && s->crc == b->record.crc
+		   ? s
+		   : NULL;
 }
 
 int

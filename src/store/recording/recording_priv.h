@@ -12,6 +12,7 @@
 #include "store/parity/parity.h"
 #include "store/recording/recording.h"
 #include "store/record/heap_chunk.h"
+#include "store/record/sums.h"
 #include "store/disk/file.h"
 
 /* The inside of a recording, for this room and for the rooms of store that read
@@ -40,6 +41,10 @@ struct recording_part {
 	atomic_bool hangs;
 	int held; /* descriptor of the index with our lock on it; 0: none */
 	struct index_record end;
+	/* checksums of quanta, read where there is parity, and the size of their
+	 * file then */
+	struct sums_list sums;
+	int64_t sums_bytes;
 };
 
 /* Position of a line with the holes of one block. */
@@ -146,6 +151,14 @@ struct recording {
 	uint64_t healed_number;
 	uint8_t *healed;
 	bool healing; /* healed_number is valid */
+	/* The quantum whose checksum was looked at last. */
+	uint64_t quantum_number, quantum_at;
+	uint8_t *quantum;
+	size_t quantum_bytes; /* 0: none */
+	/* What recording_chunk_read() gave: blocks that were computed (counted
+	 * again if others are read in between), and bytes whose checksum is
+	 * wrong. */
+	uint64_t heals, damaged;
 };
 
 /* The block at a position of the order. */
@@ -261,6 +274,12 @@ void recording_compute(const struct recording *rec, struct recording_block *b);
 /* True if a block is in a group with parity on some disk. */
 bool recording_protects(const struct recording *rec, uint64_t number);
 
+/* The number of parity blocks that a member's group has on the disks. */
+unsigned recording_parity_rows(const struct recording *rec,
+			       const struct parity_member *m);
+/* The number behind the last block that is in a group. */
+uint64_t recording_parity_end(const struct recording *rec);
+
 /* True if its group makes up for any disk: all of it is there, each block of it on
  * another disk. */
 bool recording_is_safe(const struct recording *rec, uint64_t number);
@@ -277,6 +296,11 @@ struct parity_heal *recording_heal_plan(const struct recording *rec,
 int recording_heal(struct recording *rec, const struct recording_block *b,
 		   void *data, size_t bytes, uint64_t at);
 
+/* The checksums of a block's quanta, where it has parity that can mend what they
+ * show; NULL: none are known.  Good until the next call. */
+const struct sums *recording_sums(struct recording *rec,
+				  const struct recording_block *b);
+
 /* Opens the data of a block, computed from its group, as a file without a name.
  * Returns the descriptor, which the caller closes, or -errno. */
 int recording_heal_open(struct recording *rec, const struct recording_block *b);
@@ -285,8 +309,9 @@ int recording_heal_open(struct recording *rec, const struct recording_block *b);
  * so that it is filled; false for errors of the system. */
 bool recording_lost_chunk(int err);
 
-/* Reads bytes of a block from its chunk.  Returns how many there are, maybe
- * fewer; or -errno. */
+/* Reads bytes of a block from its chunk, or where that cannot give them or, by
+ * their checksums, gives wrong ones, from its group.  Returns how many there are,
+ * maybe fewer; or -errno. */
 ssize_t recording_chunk_read(struct recording *rec,
 			     const struct recording_block *b, void *data,
 			     size_t bytes, uint64_t at);

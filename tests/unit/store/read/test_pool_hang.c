@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
 #include "store/read/pool.h"
+#include "lib/made_parity.h"
 #include "lib/made_read.h"
 #include "lib/hang_fs.h"
 #include "lib/suite.h"
@@ -23,12 +24,10 @@ static struct pool_reader *reader;
 static struct pool_position cursor;
 static char under[256], path[256];
 
-/* As made_begin() made it, but seen through the file system. */
+/* What was made, with the second disk seen through the file system. */
 static void
-begin(const struct pool_reader_args *a)
+begin_with(const struct pool_reader_args *a)
 {
-	made_begin(&m);
-	made_blocks(&m, BLOCKS);
 	made_end(&m, BLOCKS);
 	snprintf(path, sizeof path, "%s", m.disks.disk[1].path);
 	snprintf(under, sizeof under, "%s", scratch_path(&m.scratch, "under"));
@@ -42,6 +41,14 @@ begin(const struct pool_reader_args *a)
 	ck_assert_int_eq(pool_reader_open(&reader, rec, a), 0);
 	pool_position_begin(&cursor, reader, -1, POOL_ANY_ORDER);
 	cursor.sequential = true;
+}
+
+static void
+begin(const struct pool_reader_args *a)
+{
+	made_begin(&m);
+	made_blocks(&m, BLOCKS);
+	begin_with(a);
 }
 
 static void
@@ -213,6 +220,133 @@ START_TEST(test_errors)
 }
 END_TEST
 
+/* ---- with parity ---------------------------------------------------------- */
+
+/* Blocks on the first `members` disks in turn, and the parity of each turn on the
+ * others. */
+static void
+begin_parity(unsigned members, const struct pool_reader_args *a, unsigned away)
+{
+	static const unsigned others[] = { 0, 1, 2 };
+	static struct made_block mb;
+
+	m.parity = MADE_DISKS - members;
+	m.quantum = 512;
+	made_begin(&m);
+	for (unsigned i = 0; i < MADE_DISKS; i++)
+		made_run(&m, i, 0, MADE_BASE);
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		made_block(&m, &mb, i, (uint64_t)i * MADE_SLOTS, MADE_SLOTS);
+		made_write(&m, i % members, &mb);
+		if (i % members == members - 1)
+			made_parity(&m, i - i % members, members,
+				    others + members, NULL);
+	}
+	if (away < MADE_DISKS)
+		made_hide(&m, away);
+	begin_with(a);
+}
+
+static uint64_t
+healed(void)
+{
+	struct pool_reader_facts facts;
+
+	pool_reader_facts(reader, &facts);
+	return facts.healed;
+}
+
+/* One disk is away, and of the two with parity one hangs: the other is enough, and
+ * the one that hangs is waited for once. */
+START_TEST(test_a_source_hangs)
+{
+	const struct pool_reader_args a = { .memory = 1,
+					    .patience = 2 * SECOND };
+	struct pool_stretch v;
+
+	begin_parity(1, &a, 0);
+	atomic_store(&fs.told->hang, true);
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		ck_assert_int_eq(get(i, &v), 0);
+		view_is(&v, i);
+		pool_put(reader, &v);
+	}
+	ck_assert_uint_eq(healed(), BLOCKS);
+	ck_assert_uint_gt(atomic_load(&fs.told->held), 0);
+	atomic_store(&fs.told->hang, false);
+	while (atomic_load(&fs.told->held))
+		usleep(1000);
+	pool_position_end(&cursor);
+	pool_reader_close(reader);
+	made_show(&m, 0);
+	finish();
+}
+END_TEST
+
+/* Blocks of the disk that hangs are computed.  Who finds it out waits for the
+ * group, too, though its time is over by then. */
+START_TEST(test_its_blocks_are_computed)
+{
+	const struct pool_reader_args a = { .memory = 1,
+					    .patience = 2 * SECOND };
+	struct pool_stretch v;
+
+	begin_parity(2, &a, MADE_DISKS);
+	cursor.sequential = false;
+	atomic_store(&fs.told->hang, true);
+	ck_assert_int_eq(pool_get(&cursor, 1, 0, 0, &v, 0), -ETIMEDOUT);
+	usleep(2100000); /* longer than the patience */
+	ck_assert_int_eq(pool_get(&cursor, 1, 0, 0, &v, clock_steady() + 1000),
+			 0);
+	view_is(&v, 1);
+	pool_put(reader, &v);
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		ck_assert_int_eq(get(i, &v), 0);
+		view_is(&v, i);
+		pool_put(reader, &v);
+	}
+	ck_assert_uint_ge(healed(), BLOCKS / 2);
+	atomic_store(&fs.told->hang, false);
+	pool_position_end(&cursor);
+	pool_reader_close(reader);
+	finish();
+}
+END_TEST
+
+/* Buffers that wait for the disk are free again when it is found to hang, also
+ * if that is found by whoever asks for a block of its group. */
+START_TEST(test_no_buffer_is_lost)
+{
+	const struct pool_reader_args a = { .memory = 1,
+					    .patience = SECOND / 5 };
+	struct pool_position way[POOL_LEAST - 1];
+	struct pool_stretch v[POOL_LEAST - 1];
+
+	begin_parity(2, &a, MADE_DISKS);
+	for (unsigned i = 0; i < POOL_LEAST - 1; i++)
+		pool_position_begin(&way[i], reader, -1, POOL_ANY_ORDER);
+	atomic_store(&fs.told->hang, true);
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_int_eq(pool_get(&way[i], 2 * i + 1, 0, 0, &v[0], 0),
+				 -ETIMEDOUT);
+	usleep(300000); /* longer than the patience */
+	for (unsigned i = 0; i < POOL_LEAST - 1; i++) {
+		ck_assert_int_eq(pool_get(&way[i], 10 + 2 * i, 0, 0, &v[i],
+					  clock_steady() + 60 * SECOND),
+				 0);
+		view_is(&v[i], 10 + 2 * i);
+	}
+	for (unsigned i = 0; i < POOL_LEAST - 1; i++) {
+		pool_put(reader, &v[i]);
+		pool_position_end(&way[i]);
+	}
+	atomic_store(&fs.told->hang, false);
+	pool_position_end(&cursor);
+	pool_reader_close(reader);
+	finish();
+}
+END_TEST
+
 static const char *
 can(void)
 {
@@ -222,4 +356,5 @@ can(void)
 }
 
 SUITE_THREADS("pool_hang", can, test_hangs_and_answers, test_several_wait,
-	      test_closed_while_it_hangs, test_errors)
+	      test_closed_while_it_hangs, test_errors, test_a_source_hangs,
+	      test_its_blocks_are_computed, test_no_buffer_is_lost)
