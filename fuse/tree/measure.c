@@ -206,6 +206,7 @@ info_counts(struct open_recordings *set, const char *name,
 	c->unreadable = counts.unreadable_bytes;
 	c->filled = counts.filled_bytes;
 	c->healed = counts.healed;
+	c->damaged = counts.damaged_bytes;
 }
 
 /* ---- facts of the recording -------------------------------------------- */
@@ -326,11 +327,12 @@ add_counts(json_t *info, const struct info_counts *c)
 {
 	return json_object_update_new(
 	    info,
-	    json_pack("{s:I, s:I, s:I, s:I, s:I}", "read_from_disks",
+	    json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "read_from_disks",
 		      (json_int_t)c->disks, "read_from_memory",
 		      (json_int_t)c->memory, "unreadable_bytes",
 		      (json_int_t)c->unreadable, "filled_bytes",
-		      (json_int_t)c->filled, "healed", (json_int_t)c->healed));
+		      (json_int_t)c->filled, "healed", (json_int_t)c->healed,
+		      "damaged_bytes", (json_int_t)c->damaged));
 }
 
 static int

@@ -58,14 +58,15 @@ struct view_choice;
  *   "views":{"file":"r1.vdif","by_thread":"by-thread/r1","strip":0,
  *            "fill":"stored"},
  *   "read_from_disks":0,"read_from_memory":0,
- *   "unreadable_bytes":0,"filled_bytes":0
+ *   "unreadable_bytes":0,"filled_bytes":0,"healed":0,"damaged_bytes":0
  *
  * For a recording that cannot be opened it has what `spate ls --json` says, and
  * why.
  */
 struct info_counts {
 	uint64_t disks, memory, unreadable, filled; /* bytes */
-	uint64_t healed; /* blocks that were computed from parity */
+	uint64_t healed;  /* blocks that were computed from parity */
+	uint64_t damaged; /* bytes; see open_recording_counts */
 };
 
 /*

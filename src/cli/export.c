@@ -6,7 +6,8 @@
  *
  * Gaps in which no packet arrived are filled, and are no error.  Fill in place
  * of a chunk that cannot be read is: the file is kept, but the command fails,
- * because the user may be about to delete the recording.  A file with content
+ * because the user may be about to delete the recording.  So it does where data are
+ * damaged beyond what parity mends.  A file with content
  * is never overwritten without --force, and a file that cannot be finished is
  * removed.
  */
@@ -268,10 +269,12 @@ tell_sub(const struct copy *c)
 	json_t *line;
 
 	open_recording_counts(e->set, recording_facts(e->rec)->name, &counts);
-	line = json_pack("{s:o s:I s:I s:I}", "file", text_json(c->file->path),
-			 "bytes", (json_int_t)c->written, "filled",
-			 (json_int_t)c->filled, "healed",
-			 (json_int_t)counts.healed);
+	e->damaged = counts.damaged_bytes;
+	line = json_pack(
+	    "{s:o s:I s:I s:I s:I}", "file", text_json(c->file->path), "bytes",
+	    (json_int_t)c->written, "filled", (json_int_t)c->filled, "healed",
+	    (json_int_t)counts.healed, "damaged",
+	    (json_int_t)counts.damaged_bytes);
 
 	if (recording_facts(e->rec)->subs > 1)
 		json_object_set_new(line, "sub", json_integer(c->sub));
@@ -374,7 +377,7 @@ lack_check(const struct exporter *e, struct fault *fault)
 	uint64_t bytes = e->filled + facts->left_out;
 	char text[UNITS_TEXT];
 
-	if (!bytes && !facts->absent)
+	if (!bytes && !facts->absent && !e->damaged)
 		return 0;
 	fault_set(fault, -ENODATA, "io",
 		  "%s is exported, but not all of it is data", facts->name);
@@ -386,9 +389,14 @@ lack_check(const struct exporter *e, struct fault *fault)
 	else if (bytes)
 		fault_why(fault, "%s stand for chunks that cannot be read",
 			  units_show_bytes(text, bytes));
-	else
+	else if (facts->absent)
 		fault_why(fault, "%u blocks are on none of the disks",
 			  facts->absent);
+	else
+		fault_why(fault,
+			  "%s have a wrong checksum, and parity does not make "
+			  "up for them: they are exported as they are",
+			  units_show_bytes(text, e->damaged));
 	fault_hint(fault, "spate verify %s names them", facts->name);
 	return -ENODATA;
 }

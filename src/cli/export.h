@@ -31,6 +31,7 @@ struct exporter {
 	 * them
 	 */
 	uint64_t filled;
+	uint64_t damaged; /* bytes whose checksum is wrong */
 	unsigned files;
 	struct progress_bar progress;
 };

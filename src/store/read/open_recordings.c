@@ -1047,6 +1047,7 @@ open_recording_counts(struct open_recordings *set, const char *name,
 		c->disk_bytes = f.bytes;
 		c->live_bytes = f.live_bytes;
 		c->healed = f.healed;
+		c->damaged_bytes = f.damaged;
 	}
 	pthread_mutex_unlock(&set->lock);
 	return op != NULL;

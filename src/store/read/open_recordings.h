@@ -147,6 +147,8 @@ struct open_recording_counts {
 	uint64_t live_bytes;	   /* from the daemon's memory */
 	uint64_t healed;	   /* blocks that were computed from parity */
 	uint64_t unreadable_bytes; /* answered with -EIO */
+	uint64_t damaged_bytes;	   /* read although their checksum is wrong and
+				      parity does not mend them */
 	uint64_t filled_bytes;	   /* fill in place of data that should be
 				      there */
 };

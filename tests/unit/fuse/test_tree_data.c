@@ -281,6 +281,8 @@ START_TEST(info)
 			 8);
 	ck_assert(json_is_integer(json_object_get(json, "unreadable_bytes")));
 	ck_assert(json_is_integer(json_object_get(json, "filled_bytes")));
+	ck_assert(json_is_integer(json_object_get(json, "healed")));
+	ck_assert(json_is_integer(json_object_get(json, "damaged_bytes")));
 	json_decref(json);
 	free(text);
 	ck_assert_int_eq(tree_text(b.t, TREE_ROOT, &text, &bytes), -EINVAL);
