@@ -204,10 +204,49 @@ settle(struct recording *rec, struct recording_block *list, size_t *n)
 
 /* ---- spread ------------------------------------------------------------ */
 
+/* True if a sorted list has a number that some index has. */
+static bool
+is_listed(const struct recording_block *list, size_t n, uint64_t number)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (list[middle].record.number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < n && list[low].record.number == number &&
+	       !list[low].remembered;
+}
+
+/* True if a number follows from its group, of which enough is listed. */
+static bool
+follows(const struct recording *rec, const struct recording_block *list,
+	size_t n, uint64_t number)
+{
+	const struct parity_table *t = &rec->parity;
+	const struct parity_member *m;
+	const struct parity_block *p;
+	unsigned lost = 0;
+
+	m = t->numbers ? parity_find(t, number) : NULL;
+	if (!m)
+		return false;
+	p = &t->block[m->block];
+	for (uint32_t i = 0; i < p->record.members; i++)
+		lost += !is_listed(list, n, t->member[p->first + i].number);
+	return lost <= recording_parity_rows(rec, m);
+}
+
 /*
  * End of the longest prefix in which every number is known, or will never come.
  * The last number in it is always a known one: the length of a stretch of
- * missing numbers follows from the block behind it.
+ * missing numbers follows from the block behind it.  A number that only parity
+ * knows is one if its group gives the data: its disk is away, or slower than all
+ * others.
  */
 static uint64_t
 prefix(const struct recording *rec, const struct recording_block *list,
@@ -218,10 +257,14 @@ prefix(const struct recording *rec, const struct recording_block *list,
 	for (size_t i = 0; i < n; i++) {
 		uint64_t number = list[i].record.number;
 
+		while (next < number && follows(rec, list, n, next))
+			next++;
 		if (number != next && number > settled)
-			break;
+			return next;
 		next = number + 1;
 	}
+	while (follows(rec, list, n, next))
+		next++;
 	return next;
 }
 
@@ -232,11 +275,15 @@ visible(const struct recording *rec, const struct recording_block *list,
 {
 	struct index_record end = { 0 };
 	uint64_t count = n ? list[n - 1].record.number + 1 : 0;
+	uint64_t most = believable(rec, n + rec->parity.numbers);
+	uint64_t known = recording_parity_end(rec);
 
 	if (rec->facts.state == RECORDING_LIVE)
 		count = prefix(rec, list, n);
-	else if (recording_end(rec, &end) && end.number > count &&
-		 end.number <= believable(rec, n))
+	else if (known > count && known <= most)
+		count = known;
+	if (rec->facts.state != RECORDING_LIVE && recording_end(rec, &end) &&
+	    end.number > count && end.number <= most)
 		count = end.number;
 	return count > shown(rec) ? count : shown(rec);
 }
@@ -337,6 +384,7 @@ recording_merge(struct recording *rec)
 		return err;
 	rec->filled = NULL;
 	rec->healing = false; /* the block may be another one now */
+	rec->quantum_bytes = 0;
 	err = recording_place(rec);
 	if (!err)
 		recording_date(rec);

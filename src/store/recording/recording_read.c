@@ -16,13 +16,16 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/crc32c.h"
 #include "base/ease.h"
+#include "base/log.h"
 #include "store/foreign/foreign.h"
 #include "store/recording/recording_priv.h"
 
@@ -187,22 +190,114 @@ chunk_read(struct recording *rec, const struct recording_block *b, void *data,
 	return (ssize_t)done;
 }
 
+/* Says it of the first block, which stands for further ones. */
+static void
+say_once(const struct recording *rec, const struct recording_block *b,
+	 uint64_t before, const char *what)
+{
+	if (!before)
+		log_line(LEVEL_WARN, rec->name,
+			 "block %" PRIu64 " %s; spate verify %s names them",
+			 b->record.number, what, rec->name);
+}
+
+/* Gives bytes of a block as its group says.  False: it does not. */
+static bool
+chunk_heal(struct recording *rec, const struct recording_block *b, void *data,
+	   size_t bytes, uint64_t at)
+{
+	bool had = rec->healing && rec->healed_number == b->record.number;
+
+	if (recording_heal(rec, b, data, bytes, at))
+		return false;
+	if (!had)
+		say_once(rec, b, rec->heals++,
+			 "cannot be read and was computed from parity, as "
+			 "further ones will be");
+	return true;
+}
+
+/* Reads as chunk_read(), and what that does not give from the block's group. */
+static ssize_t
+chunk_read_all(struct recording *rec, const struct recording_block *b,
+	       void *data, size_t bytes, uint64_t at)
+{
+	ssize_t got = chunk_read(rec, b, data, bytes, at);
+
+	if (got >= 0 && (size_t)got < bytes &&
+	    chunk_heal(rec, b, (char *)data + got, bytes - (size_t)got,
+		       at + (uint64_t)got))
+		return (ssize_t)bytes;
+	return got;
+}
+
+/* Reads the quantum of a block that begins at `at`, and looks at its checksum.
+ * Returns its bytes, or fewer, or -errno. */
+static ssize_t
+quantum_read(struct recording *rec, const struct recording_block *b,
+	     const struct sums *s, uint64_t at)
+{
+	uint64_t left = b->record.bytes - at;
+	size_t bytes = left < s->quantum ? (size_t)left : s->quantum;
+	uint32_t crc = sums_at(s, (uint32_t)(at / s->quantum));
+	ssize_t got;
+	uint8_t *to;
+
+	if (rec->quantum_bytes && rec->quantum_number == b->record.number &&
+	    rec->quantum_at == at)
+		return (ssize_t)rec->quantum_bytes;
+	rec->quantum_bytes = 0;
+	to = realloc(rec->quantum, bytes);
+	if (!to)
+		return -ENOMEM;
+	rec->quantum = to;
+	got = chunk_read_all(rec, b, to, bytes, at);
+	if (got != (ssize_t)bytes)
+		return got;
+	if (crc32c(0, to, bytes) != crc && !chunk_heal(rec, b, to, bytes, at)) {
+		say_once(rec, b, rec->damaged,
+			 "has a wrong checksum, parity does not make up for "
+			 "it, and its bytes are given as they are, as those "
+			 "of further ones will be");
+		rec->damaged += bytes;
+	}
+	rec->quantum_number = b->record.number;
+	rec->quantum_at = at;
+	rec->quantum_bytes = bytes;
+	return got;
+}
+
 ssize_t
 recording_chunk_read(struct recording *rec, const struct recording_block *b,
 		     void *data, size_t bytes, uint64_t at)
 {
-	ssize_t got;
+	const struct sums *s;
+	size_t done = 0;
 
 	if (b->disk < 0 || at >= b->record.bytes)
 		return 0;
 	if (bytes > b->record.bytes - at) /* another block may follow */
 		bytes = (size_t)(b->record.bytes - at);
-	got = chunk_read(rec, b, data, bytes, at);
-	if (got >= 0 && (size_t)got < bytes &&
-	    !recording_heal(rec, b, (char *)data + got, bytes - (size_t)got,
-			    at + (uint64_t)got))
-		return (ssize_t)bytes;
-	return got;
+	s = recording_sums(rec, b);
+	if (!s)
+		return chunk_read_all(rec, b, data, bytes, at);
+	while (done < bytes) {
+		uint64_t from = at + done, in = from % s->quantum;
+		ssize_t got = quantum_read(rec, b, s, from - in);
+		size_t part;
+
+		if (got < 0)
+			return done ? (ssize_t)done : got;
+		if ((uint64_t)got <= in)
+			break;
+		part = (size_t)got - in < bytes - done ? (size_t)got - in
+						       : bytes - done;
+		memcpy((char *)data + done, rec->quantum + in, part);
+		done += part;
+		if (in + part < (uint64_t)got)
+			break;
+	}
+	return (ssize_t)done;
 }
 
 int
@@ -573,6 +668,9 @@ recording_read_finish(struct recording *rec)
 	free(rec->healed);
 	rec->healed = NULL;
 	rec->healing = false;
+	free(rec->quantum);
+	rec->quantum = NULL;
+	rec->quantum_bytes = 0;
 	recording_fill_finish(rec);
 }
 

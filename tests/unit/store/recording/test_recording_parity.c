@@ -90,6 +90,89 @@ START_TEST(a_disk_is_away)
 }
 END_TEST
 
+/* A bit turned in a chunk: what is read of it is right, also a part.  Where parity
+ * does not make up for it, bytes are given as they are, and counted. */
+START_TEST(a_bit_turned)
+{
+	uint8_t some[20];
+
+	make(0, NULL);
+	made_end(&m, BLOCKS);
+	made_spoil(&m, 0, chunk(2), 1030);
+	opened(&m, &rec);
+	block_as_sent(2);
+	ck_assert_int_eq(
+	    recording_chunk_read(rec, &rec->block[2], some, sizeof some, 1020),
+	    sizeof some);
+	ck_assert_mem_eq(some, sent.data + 1020, sizeof some);
+	for (uint64_t i = 0; i < BLOCKS; i++)
+		block_is(i);
+	ck_assert_uint_eq(rec->heals, 1);
+	ck_assert_uint_eq(rec->damaged, 0);
+	recording_close(rec);
+
+	made_spoil(&m, 1, chunk(3), 100);
+	opened(&m, &rec);
+	ck_assert_int_eq(block_read(2), MADE_BLOCK);
+	block_as_sent(2);
+	sent.data[1030] ^= 4;
+	ck_assert_mem_eq(read_of, sent.data, MADE_BLOCK);
+	ck_assert_uint_eq(rec->damaged, 512);
+	block_is(4);
+	done(&m, rec);
+}
+END_TEST
+
+/* A short chunk: from its group; without that, what there is. */
+START_TEST(a_chunk_is_short)
+{
+	make(0, NULL);
+	made_end(&m, BLOCKS);
+	ck_assert_int_eq(truncate(made_path(&m, 1, chunk(1)), 1000), 0);
+	opened(&m, &rec);
+	block_is(1);
+	recording_read_finish(rec);
+	ck_assert_int_eq(unlink(made_path(&m, 0, chunk(0))), 0);
+	ck_assert_int_eq(block_read(1), 1000);
+	block_as_sent(1);
+	ck_assert_mem_eq(read_of, sent.data, 1000);
+	done(&m, rec);
+}
+END_TEST
+
+/* The last blocks of a disk that is away, while the recording is live and when it
+ * was cut short; but not one whose group is away, too, before its end. */
+START_TEST(the_end_is_away)
+{
+	size_t n;
+
+	make(0, NULL);
+	made_hide(&m, 1);
+	ck_assert_int_eq(opened(&m, &rec)->state, RECORDING_LIVE);
+	recording_blocks(rec, &n);
+	ck_assert_uint_eq(n, BLOCKS);
+	for (uint64_t i = 0; i < BLOCKS; i++)
+		block_is(i);
+	recording_close(rec);
+	made_hide(&m, 0);
+	opened(&m, &rec);
+	recording_blocks(rec, &n);
+	ck_assert_uint_eq(n, 0);
+	recording_close(rec);
+	made_show(&m, 0);
+
+	made_end(&m, 0); /* as a crash does */
+	ck_assert_int_eq(opened(&m, &rec)->state, RECORDING_INTERRUPTED);
+	recording_blocks(rec, &n);
+	ck_assert_uint_eq(n, BLOCKS);
+	for (uint64_t i = 0; i < BLOCKS; i++)
+		block_is(i);
+	recording_close(rec);
+	made_show(&m, 1);
+	made_finish(&m);
+}
+END_TEST
+
 /* The head is foreign bytes, too. */
 START_TEST(the_head_has_a_wild_number)
 {
@@ -133,5 +216,6 @@ START_TEST(a_group_has_another_block)
 }
 END_TEST
 
-SUITE_THREADS("recording_parity", NULL, a_disk_is_away,
-	      the_head_has_a_wild_number, a_group_has_another_block)
+SUITE_THREADS("recording_parity", NULL, a_disk_is_away, a_bit_turned,
+	      a_chunk_is_short, the_end_is_away, the_head_has_a_wild_number,
+	      a_group_has_another_block)
