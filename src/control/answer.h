@@ -46,6 +46,7 @@ enum {
 	X(COUNT, packets, ANSWER, "sent")                                      \
 	X(COUNT, missing, ANSWER, "packets not sent: never received")          \
 	X(COUNT, unreadable, ANSWER, "packets not sent: damaged on the disk")  \
+	X(COUNT, healed, ANSWER, "blocks that were computed from parity")      \
 	X(COUNT, dropped, ANSWER, "packets not sent: it was too slow")         \
 	X(COUNT, lost, ANSWER, "packets that were lost on the way")            \
 	X(COUNT, refused, ANSWER, "packets to which nobody listened")          \

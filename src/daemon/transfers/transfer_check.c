@@ -431,6 +431,7 @@ transfer_json(const struct transfers *all, struct transfer *t)
 		.packets = f->packets,
 		.missing = f->missing,
 		.unreadable = f->unreadable,
+		.healed = f->source.healed,
 		.dropped = f->dropped,
 		.lost = plugin->lost,
 		.refused = plugin->refused,

@@ -78,6 +78,7 @@ struct source_facts {
 	uint64_t revoked; /* blocks that the recorder did not leave in memory */
 	uint64_t dropped; /* packets dropped for lack of memory (relay) */
 	uint64_t unreadable; /* packets in parcels with -EIO or -EBADMSG */
+	uint64_t healed;     /* blocks that were computed from parity */
 	uint64_t passed;     /* bytes skipped by seek before any were given */
 };
 

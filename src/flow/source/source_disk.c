@@ -775,11 +775,14 @@ static void
 disk_facts(struct source *s, struct source_facts *f)
 {
 	const struct source_disk *d = source_disk_of(s);
+	struct pool_reader_facts read;
 
 	*f = d->facts;
 	f->number = d->number;
 	if (!d->opened)
 		return;
+	pool_reader_facts(d->reader, &read);
+	f->healed = read.healed;
 	f->end = d->end;
 	f->live = d->growing;
 	for (unsigned i = 0; i < d->rec->facts.subs; i++) {

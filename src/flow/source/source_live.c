@@ -693,6 +693,7 @@ live_facts(struct source *source, struct source_facts *f)
 				    .total = atomic_load(&s->output->bytes),
 				    .revoked = tap.revoked + tap.skipped,
 				    .unreadable = disk.unreadable,
+				    .healed = disk.healed,
 				    .passed = s->passed };
 	f->live = !output_over(s->output, &f->end);
 }

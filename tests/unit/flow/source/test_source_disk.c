@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "flow/source/source_disk.h"
 #include "store/repair/removal.h"
+#include "lib/made_parity.h"
 #include "lib/made_read.h"
 
 static struct made m;
@@ -123,6 +124,47 @@ START_TEST(test_whole)
 	ck_assert_uint_eq(facts.end, 20);
 	ck_assert(!facts.live);
 	finish();
+}
+END_TEST
+
+/* Without a disk, parity gives what it had, and the facts count it. */
+START_TEST(test_computed)
+{
+	static struct made_block mb;
+	struct source_facts facts;
+	struct parcel p;
+	unsigned n = 0;
+
+	m.parity = 1;
+	m.quantum = 512;
+	begin();
+	for (unsigned i = 0; i < MADE_DISKS; i++)
+		made_run(&m, i, 0, MADE_BASE);
+	for (uint64_t i = 0; i < 8; i++) {
+		made_block(&m, &mb, i, i * MADE_SLOTS, MADE_SLOTS);
+		made_write(&m, i % 2, &mb);
+		if (i % 2)
+			made_parity(&m, i - 1, 2, (unsigned[]){ 2 }, NULL);
+	}
+	made_end(&m, 8);
+	made_hide(&m, 1);
+	ck_assert_int_eq(
+	    rename(m.disks.disk[1].path, scratch_path(&m.scratch, "away")), 0);
+	args.verify = true;
+	source_opens();
+	for (; !next(&p); n++) {
+		parcel_is(&p);
+		source_put(&p);
+	}
+	ck_assert_uint_eq(n, 8);
+	source->ops->facts(source, &facts);
+	ck_assert_uint_eq(facts.healed, 4);
+	ck_assert_uint_eq(facts.unreadable, 0);
+	source_close(source);
+	ck_assert_int_eq(
+	    rename(scratch_path(&m.scratch, "away"), m.disks.disk[1].path), 0);
+	made_show(&m, 1);
+	made_finish(&m);
 }
 END_TEST
 
@@ -612,7 +654,7 @@ START_TEST(test_cubes)
 }
 END_TEST
 
-SUITE_THREADS("source_disk", NULL, test_whole, test_lost, test_flipped,
-	      test_flipped_quantum, test_name_lookup, test_ranges, test_follow,
-	      test_no_follow, test_settled, test_settled_late, test_removed,
-	      test_not_there, test_subs, test_rows, test_cubes)
+SUITE_THREADS("source_disk", NULL, test_whole, test_computed, test_lost,
+	      test_flipped, test_flipped_quantum, test_name_lookup, test_ranges,
+	      test_follow, test_no_follow, test_settled, test_settled_late,
+	      test_removed, test_not_there, test_subs, test_rows, test_cubes)
