@@ -392,13 +392,19 @@ part_tell(const struct cube_file *p)
 {
 	json_t *line = part_json(p);
 	uint64_t items = (p->t1 - p->t0 + 1) * (p->c1 - p->c0 + 1);
+	struct recording_mended mended = recording_mended(p->e->rec);
 
+	p->e->damaged = mended.damaged;
 	json_object_set_new(line, "file", text_json(p->path));
 	json_object_set_new(line, "presence", text_json(p->presence_path));
 	json_object_set_new(line, "bytes",
 			    json_integer((json_int_t)(items * item_bytes(p))));
 	json_object_set_new(line, "filled",
 			    json_integer((json_int_t)p->filled));
+	json_object_set_new(line, "healed",
+			    json_integer((json_int_t)mended.healed));
+	json_object_set_new(line, "damaged",
+			    json_integer((json_int_t)mended.damaged));
 	export_tell(p->e, line);
 }
 

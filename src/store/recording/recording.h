@@ -181,6 +181,14 @@ void recording_select(struct recording *rec, unsigned sub);
 ssize_t recording_read(struct recording *rec, void *data, size_t bytes,
 		       uint64_t offset, uint64_t *filled);
 
+/* What reading gave although disks did not, or gave wrong: blocks that were
+ * computed from parity, one of them again if others came in between; and bytes
+ * with a wrong checksum that parity does not mend. */
+struct recording_mended {
+	uint64_t healed, damaged;
+};
+struct recording_mended recording_mended(const struct recording *rec);
+
 /* Like recording_read(), as if no chunk could be read: gives the fill.  The
  * range must be below the visible end.  0 or -errno; -ENOTSUP for rows. */
 int recording_fill_bytes(struct recording *rec, void *data, size_t bytes,

@@ -155,10 +155,7 @@ struct recording {
 	uint64_t quantum_number, quantum_at;
 	uint8_t *quantum;
 	size_t quantum_bytes; /* 0: none */
-	/* What recording_chunk_read() gave: blocks that were computed (counted
-	 * again if others are read in between), and bytes whose checksum is
-	 * wrong. */
-	uint64_t heals, damaged;
+	struct recording_mended mended;
 };
 
 /* The block at a position of the order. */

@@ -211,7 +211,7 @@ chunk_heal(struct recording *rec, const struct recording_block *b, void *data,
 	if (recording_heal(rec, b, data, bytes, at))
 		return false;
 	if (!had)
-		say_once(rec, b, rec->heals++,
+		say_once(rec, b, rec->mended.healed++,
 			 "cannot be read and was computed from parity, as "
 			 "further ones will be");
 	return true;
@@ -255,11 +255,11 @@ quantum_read(struct recording *rec, const struct recording_block *b,
 	if (got != (ssize_t)bytes)
 		return got;
 	if (crc32c(0, to, bytes) != crc && !chunk_heal(rec, b, to, bytes, at)) {
-		say_once(rec, b, rec->damaged,
+		say_once(rec, b, rec->mended.damaged,
 			 "has a wrong checksum, parity does not make up for "
 			 "it, and its bytes are given as they are, as those "
 			 "of further ones will be");
-		rec->damaged += bytes;
+		rec->mended.damaged += bytes;
 	}
 	rec->quantum_number = b->record.number;
 	rec->quantum_at = at;
@@ -298,6 +298,12 @@ recording_chunk_read(struct recording *rec, const struct recording_block *b,
 			break;
 	}
 	return (ssize_t)done;
+}
+
+struct recording_mended
+recording_mended(const struct recording *rec)
+{
+	return rec->mended;
 }
 
 int

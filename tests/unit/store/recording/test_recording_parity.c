@@ -107,8 +107,8 @@ START_TEST(a_bit_turned)
 	ck_assert_mem_eq(some, sent.data + 1020, sizeof some);
 	for (uint64_t i = 0; i < BLOCKS; i++)
 		block_is(i);
-	ck_assert_uint_eq(rec->heals, 1);
-	ck_assert_uint_eq(rec->damaged, 0);
+	ck_assert_uint_eq(recording_mended(rec).healed, 1);
+	ck_assert_uint_eq(recording_mended(rec).damaged, 0);
 	recording_close(rec);
 
 	made_spoil(&m, 1, chunk(3), 100);
@@ -117,7 +117,7 @@ START_TEST(a_bit_turned)
 	block_as_sent(2);
 	sent.data[1030] ^= 4;
 	ck_assert_mem_eq(read_of, sent.data, MADE_BLOCK);
-	ck_assert_uint_eq(rec->damaged, 512);
+	ck_assert_uint_eq(recording_mended(rec).damaged, 512);
 	block_is(4);
 	done(&m, rec);
 }
