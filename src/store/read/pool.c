@@ -1280,9 +1280,9 @@ put_off(struct pool_call *h)
 {
 	int64_t patience = h->position->reader->pool->patience;
 
-	if (!h->longer && h->until > 0 && h->until < INT64_MAX - patience)
+	if (h->patient && h->until < INT64_MAX - patience)
 		h->until += patience;
-	h->longer = true;
+	h->patient = false;
 }
 
 /* Returns 0, or -EAGAIN: not there yet. */
@@ -1441,6 +1441,7 @@ pool_get(struct pool_position *position, uint64_t number, uint64_t at,
 		.bytes = bytes,
 		.v = v,
 		.until = until,
+		.patient = until - clock_steady() > r->pool->patience / 2,
 	};
 	int err;
 

@@ -157,8 +157,9 @@ struct pool_stretch {
  * Gives the stretch that begins at byte `at` of a block.  The stretch ends at
  * the end of the block or of a piece, or where good data turns bad or back.
  * `bytes`: how many the caller needs from there; 0: all.  Waits until `until`
- * (steady ns; 0: not at all); longer, once by the patience, for a block that is
- * computed because its disk was found to hang.
+ * (steady ns; 0: not at all).  If that is more than half of the patience, a block
+ * that is computed because its disk was found to hang may take the patience
+ * longer.
  *
  * Returns 0; -ETIMEDOUT: not there yet; -ENODATA: the block has no data from
  * `at` on.  The stretch is the caller's until pool_put().  If it begins a

@@ -225,7 +225,7 @@ struct pool_call {
 	unsigned disk; /* which one gives it; see disk_for() */
 	uint64_t number, at, bytes;
 	bool jumped;
-	bool longer; /* `until` was put off: the block is computed */
+	bool patient; /* it may wait longer, for what is computed */
 	struct pool_stretch *v;
 	int64_t until; /* steady ns */
 

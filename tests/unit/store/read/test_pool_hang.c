@@ -295,9 +295,10 @@ START_TEST(test_its_blocks_are_computed)
 	cursor.sequential = false;
 	atomic_store(&fs.told->hang, true);
 	ck_assert_int_eq(pool_get(&cursor, 1, 0, 0, &v, 0), -ETIMEDOUT);
-	usleep(2100000); /* longer than the patience */
-	ck_assert_int_eq(pool_get(&cursor, 1, 0, 0, &v, clock_steady() + 1000),
-			 0);
+	while (!atomic_load(&fs.told->held))
+		;
+	ck_assert_int_eq(
+	    pool_get(&cursor, 1, 0, 0, &v, clock_steady() + a.patience), 0);
 	view_is(&v, 1);
 	pool_put(reader, &v);
 	for (unsigned i = 0; i < BLOCKS; i++) {
