@@ -283,6 +283,31 @@ START_TEST(test_a_source_hangs)
 }
 END_TEST
 
+/* The same where a healthy disk finds its own block damaged: it goes on. */
+START_TEST(test_a_source_hangs_for_a_disk)
+{
+	const struct pool_reader_args a = { .memory = 1,
+					    .patience = 2 * SECOND };
+	char file[LAYOUT_FILE];
+	struct pool_stretch v;
+
+	begin_parity(1, &a, MADE_DISKS);
+	for (unsigned i = 0; i < BLOCKS; i += 10)
+		made_spoil(&m, 0, layout_chunk(file, MADE_NAME, i), 1000);
+	atomic_store(&fs.told->hang, true);
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		ck_assert_int_eq(get(i, &v), 0);
+		view_is(&v, i);
+		pool_put(reader, &v);
+	}
+	ck_assert_uint_eq(healed(), BLOCKS / 10);
+	atomic_store(&fs.told->hang, false);
+	pool_position_end(&cursor);
+	pool_reader_close(reader);
+	finish();
+}
+END_TEST
+
 /* Blocks of the disk that hangs are computed.  Who finds it out waits for the
  * group, too, though its time is over by then. */
 START_TEST(test_its_blocks_are_computed)
@@ -358,4 +383,5 @@ can(void)
 
 SUITE_THREADS("pool_hang", can, test_hangs_and_answers, test_several_wait,
 	      test_closed_while_it_hangs, test_errors, test_a_source_hangs,
-	      test_its_blocks_are_computed, test_no_buffer_is_lost)
+	      test_a_source_hangs_for_a_disk, test_its_blocks_are_computed,
+	      test_no_buffer_is_lost)
