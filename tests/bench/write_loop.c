@@ -248,7 +248,8 @@ blocks_make(struct loop *l)
 			usleep(1000);
 	}
 	flights_wait(l);
-	output_protect_end(l->output);
+	while (!output_protect_end(l->output))
+		usleep(1000);
 	flights_wait(l);
 }
 

@@ -299,7 +299,7 @@ disk_set_leaves(const struct disk_set *f)
 static void
 left_probe(struct disk_set *f, int64_t now)
 {
-	if (!queue_length(f->a.queue) || now < f->probe_at)
+	if (!queue_waits(f->a.queue) || now < f->probe_at)
 		return;
 	for (unsigned i = 0; i < f->n; i++) {
 		if (disk_set_writer(f, i))
@@ -347,21 +347,15 @@ disk_set_works(const struct disk_set *f)
 	return false;
 }
 
-/* Counts the queue's blocks of output `o` as lost, and puts blocks of other
- * recordings back.  Looks at each block once: blocks put meanwhile are behind
- * them. */
+/* Counts the queue's blocks of output `o` as lost. */
 static void
 waiting_lose(struct queue *queue, struct output *o)
 {
-	for (unsigned n = queue_length(queue); n; n--) {
-		struct block *b = queue_rest(queue);
+	struct block *b;
 
-		if (!b)
-			return;
-		if (b->session != o && queue_put(queue, b) == 0)
-			continue;
-		output_seal(b->session, b);
-		output_lost(b->session, b);
+	while ((b = queue_rest(queue, o))) {
+		output_seal(o, b);
+		output_lost(o, b);
 	}
 }
 

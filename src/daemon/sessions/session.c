@@ -692,7 +692,6 @@ session_free(struct session *s)
 {
 	if (s->output) {
 		/* closes an output that may never have begun */
-		output_protect_end(s->output);
 		output_end(s->output);
 		output_drop(s->output);
 	}
@@ -928,6 +927,16 @@ disks_look(struct session *s)
 	s->diskless = none;
 }
 
+/* While no disk takes blocks, no writer frees what parity holds in memory, and
+ * parity has no disk either. */
+static void
+protect_look(struct session *s)
+{
+	if (!block_pool_roomy(s->input->pool) &&
+	    !disk_set_takers(s->host->disks))
+		output_protect_give_up(s->output);
+}
+
 /*
  * One folder is enough to record, and a hung disk is not waited for.  If no
  * disk could make a folder, a client's order fails, since the client is there
@@ -948,38 +957,55 @@ begin_look(struct session *s)
 	}
 }
 
-/* Waits until no block is in flight.  Gives the rest up if no disk takes blocks
- * and their number has not changed for SESSION_PATIENCE. */
+/* Gives up blocks that no disk takes.  The recording has failed if that loses
+ * data, and no disk is left. */
+static void
+rest_abandon(struct session *s, unsigned left)
+{
+	struct output *o = s->output;
+	uint64_t lost = atomic_load(&o->lost_packets);
+
+	disk_set_abandon(s->host->disks, o);
+	if (atomic_load(&o->lost_packets) == lost) {
+		log_line(LEVEL_WARN, s->name,
+			 "no disk takes the last of its parity");
+		return;
+	}
+	log_line(LEVEL_ERROR, s->name,
+		 "no disk takes its last %u blocks: they are lost", left);
+	if (!disk_set_works(s->host->disks)) {
+		s->failed = true;
+		s->reason = "no disk is left";
+	}
+}
+
+/* Waits until no block is in flight, and no parity is to come of them.  Gives the
+ * rest up if no disk takes blocks and their number has not changed for
+ * SESSION_PATIENCE. */
 static void
 writing_look(struct session *s, int64_t now)
 {
 	unsigned left =
 	    atomic_load_explicit(&s->output->in_flight, memory_order_acquire);
+	bool late;
 
 	if (left != s->left) {
 		s->left = left;
 		s->left_since = now;
 	}
-	if (left && !disk_set_takers(s->host->disks) &&
-	    now - s->left_since >= SESSION_PATIENCE) {
-		log_line(LEVEL_ERROR, s->name,
-			 "no disk takes its last %u blocks: they are lost",
-			 left);
-		if (!disk_set_works(s->host->disks)) {
-			s->failed = true;
-			s->reason = "no disk is left";
-		}
-		disk_set_abandon(s->host->disks, s->output);
-		left = atomic_load_explicit(&s->output->in_flight,
-					    memory_order_acquire);
+	late = now - s->left_since >= SESSION_PATIENCE;
+	if (left && late && !disk_set_takers(s->host->disks))
+		rest_abandon(s, left);
+	if (atomic_load_explicit(&s->output->in_flight, memory_order_acquire))
+		return;
+	/* The last groups end with the last block, and are written, too: first
+	 * none of them is left, then all their blocks are in flight. */
+	if (!output_protect_end(s->output)) {
+		if (late)
+			output_protect_give_up(s->output);
+		return;
 	}
-	/* The last groups end with the last block, and are written, too. */
-	if (!left) {
-		output_protect_end(s->output);
-		left = atomic_load_explicit(&s->output->in_flight,
-					    memory_order_acquire);
-	}
-	if (left)
+	if (atomic_load_explicit(&s->output->in_flight, memory_order_acquire))
 		return;
 	s->state = SESSION_SYNCING;
 	folders_sync(s);
@@ -1143,7 +1169,7 @@ session_step(struct session *s, int64_t now)
 {
 	rate_sample(s, now);
 	recording_input_fill(s->input);
-	output_protect_look(s->output, now, !block_pool_plenty(s->input->pool));
+	protect_look(s);
 	if (s->state == SESSION_ARMED)
 		armed_look(s, now);
 	if (s->state == SESSION_BEGINNING)
@@ -1152,8 +1178,10 @@ session_step(struct session *s, int64_t now)
 		disks_look(s);
 	end_look(s, now);
 	if (s->state == SESSION_STOPPING && jobs_done(s) &&
-	    recording_input_flushed(s->input))
+	    recording_input_flushed(s->input)) {
 		s->state = s->cancelled ? SESSION_ENDED : SESSION_WRITING;
+		s->left_since = now;
+	}
 	if (s->state == SESSION_WRITING)
 		writing_look(s, now);
 	/* What the last sync could not make durable may be on its way again. */

@@ -295,6 +295,15 @@ block_pool_plenty(const struct block_pool *p)
 	return left_over(p) > BLOCK_POOL_EACH;
 }
 
+bool
+block_pool_roomy(const struct block_pool *p)
+{
+	unsigned blocks = block_pool_blocks(p), each = p->each * p->a.subs;
+
+	return block_pool_plenty(p) && blocks > each &&
+	       left_over(p) > (blocks - each) / 4;
+}
+
 unsigned
 block_pool_room(struct block_pool *p, unsigned sub)
 {
@@ -469,7 +478,8 @@ block_free(struct block *b)
 	shm_page_hide(b);
 	free(b->brought);
 	b->brought = NULL;
-	free(b->parity);
+	if (b->parity && atomic_fetch_sub(&b->parity->holders, 1) == 1)
+		free(b->parity);
 	b->parity = NULL;
 	b->state = BLOCK_FREE;
 	pthread_mutex_lock(&p->lock);

@@ -89,9 +89,12 @@ unsigned block_pool_room(struct block_pool *pool, unsigned sub);
 
 /* block_pool_tight: no free block is left beyond those guaranteed, so a
  * substream that has its BLOCK_POOL_EACH would be refused.  block_pool_plenty:
- * enough are left for optional uses, such as lending to taps. */
+ * enough are left for optional uses, such as lending to taps.
+ * block_pool_roomy: and more than a quarter of those that are not guaranteed, so
+ * that blocks need not be freed as soon as they are written. */
 bool block_pool_tight(const struct block_pool *pool);
 bool block_pool_plenty(const struct block_pool *pool);
+bool block_pool_roomy(const struct block_pool *pool);
 
 /* Working memory of a block beside its data, block_pool_args::side bytes, for
  * whoever has the block.  NULL: there is none. */

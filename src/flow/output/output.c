@@ -702,6 +702,14 @@ parity_put(void *arg, struct block *const *b, unsigned n)
 	queue_put_parity(o->queue, b, n);
 }
 
+static void
+parity_ended(void *arg)
+{
+	const struct output *o = arg;
+
+	o->changed(o->arg);
+}
+
 static int
 groups_make(struct output *o, const struct output_args *a)
 {
@@ -711,6 +719,7 @@ groups_make(struct output *o, const struct output_args *a)
 		.age = a->durable > NS_SECOND ? a->durable : NS_SECOND,
 		.disks = parity_disks,
 		.put = parity_put,
+		.ended = parity_ended,
 		.arg = o,
 	};
 
@@ -965,17 +974,26 @@ output_protect(struct output *o, struct block *b, unsigned disk)
 }
 
 void
-output_protect_look(struct output *o, int64_t now, bool few)
+output_protect_look(struct output *o, int64_t now)
 {
 	if (o->groups)
-		parity_groups_look(o->groups, now, few);
+		parity_groups_look(o->groups, now);
+}
+
+bool
+output_protect_end(struct output *o)
+{
+	if (!o->groups || parity_groups_end(o->groups))
+		return true;
+	queue_poke(o->queue);
+	return false;
 }
 
 void
-output_protect_end(struct output *o)
+output_protect_give_up(struct output *o)
 {
 	if (o->groups)
-		parity_groups_end(o->groups);
+		parity_groups_give_up(o->groups);
 }
 
 static void
@@ -1022,9 +1040,9 @@ output_written(struct output *o, struct block *b, unsigned disk)
 		parity_count(o, b, disk);
 	else
 		written_count(o, b, disk);
-	if (o->groups && !b->parity)
-		parity_groups_written(o->groups, b);
 	account(o, b);
+	if (o->groups)
+		parity_groups_relieve(o->groups);
 }
 
 /* Adds a block to the lost packets, or with sign -1 takes it off again.  Caller

@@ -110,8 +110,8 @@ struct output_args {
 	 * output copies it then, and writers see only the copy. */
 	const struct format_shape *shape;
 
-	/* Parity blocks of each group, from this pool, which is not used behind
-	 * output_protect_end(); NULL: there is no parity. */
+	/* Parity blocks of each group, from this pool, which is used until
+	 * output_protect_end() is true; NULL: there is no parity. */
 	unsigned parity;
 	struct block_pool *parity_pool;
 
@@ -192,6 +192,9 @@ struct output {
 	/* Parity blocks that are on disks, with their bytes, and those that are
 	 * on none. */
 	_Atomic uint64_t parity_blocks, parity_bytes, parity_lost;
+	/* Members of the groups of parity blocks that are durable: a group counts
+	 * once for each of its parity blocks. */
+	_Atomic uint64_t parity_members;
 
 	/* The first number that this process gives; 0 in a new recording. */
 	uint64_t first_number;
@@ -269,13 +272,15 @@ void output_seal(struct output *o, struct block *b);
 /*
  * Parity (parity_groups.h).  output_protect adds a SEALED block of data that disk
  * number `disk` begins to write; its writer.  output_protect_look ends groups
- * that are old, and holds no blocks any longer if there are `few`; any thread.
- * output_protect_end ends all, whose parity blocks are in flight then; the event
- * loop, whenever no block is in flight.
+ * that are old; writers, now and then.  output_protect_end has them end all, and
+ * is true when that is done: then in_flight counts all their parity blocks.  It
+ * and output_protect_give_up, which leaves blocks without parity, are for the
+ * event loop.
  */
 void output_protect(struct output *o, struct block *b, unsigned disk);
-void output_protect_look(struct output *o, int64_t now, bool few);
-void output_protect_end(struct output *o);
+void output_protect_look(struct output *o, int64_t now);
+bool output_protect_end(struct output *o);
+void output_protect_give_up(struct output *o);
 
 /* Accounts for a block that is on disk number `disk`, or (lost) on no disk, and
  * drops it.  Any thread that owns the block. */

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When parity is computed.  The blocks of a group are held until it is complete,
- * where the pool that they come from has plenty of others, and then encoded at
- * once: each byte passes a processor one time.  Where blocks are few, those of a
- * group are folded in as soon as one of them is written, and freed: so parity
- * takes no block from a receiver that needs it.  A group whose blocks are
- * held needs no parity blocks until it is complete; if none is free then, it
- * waits for the next that is written, or, when blocks are few, is given up.
+ * Computes parity.  The blocks of a group are held until it is complete, where
+ * the pool that they come from has room (block_pool_roomy), and then encoded at
+ * once: each byte passes a processor one time.  Where blocks are few, those that
+ * are written are folded in and freed by the next writer that begins or ends a
+ * block: so parity takes no block from a receiver that needs it.  A group whose
+ * blocks are held needs no parity blocks until it is complete; if none is free
+ * then, it waits for the next that is written, or, when blocks are few, is given
+ * up.
+ *
+ * Only writers compute: the event loop says that the end has come, and they see
+ * that in their rounds.
  *
  * Two kinds of locks.  That of all groups is held for a few comparisons.  A
  * group's own is held while bytes are folded in; writers of other groups go on
@@ -68,6 +72,11 @@ struct parity_groups {
 	/* Steady ns when the oldest group is old; INT64_MAX: none is open.
 	 * Relaxed: a late look costs a moment. */
 	_Atomic int64_t due;
+	/* Groups that are not freed yet, open or not.  Sequentially consistent:
+	 * either parity_groups_end() sees the last of them go, or that sees
+	 * `over`. */
+	atomic_uint alive;
+	atomic_bool over;
 	_Atomic uint64_t groups, members, without;
 	/* Blocks that are held, and closed groups that wait; relaxed, as
 	 * `due`. */
@@ -77,8 +86,8 @@ struct parity_groups {
 	struct parity_list open;
 	unsigned opens;
 	struct parity_list waiting; /* closed; no parity block was free */
-	uint64_t kept[BLOCK_DISKS]; /* how often a disk was to have parity */
-	bool over;
+	uint64_t turn[BLOCK_DISKS]; /* when a disk last was to have parity */
+	uint64_t turns;
 };
 
 uint32_t
@@ -138,7 +147,9 @@ rows_put_back(struct parity_group *p)
 	}
 }
 
-/* Frees a group that is in no list, and what it still has. */
+/* Frees a group that is in no list, and what it still has.  Whoever waits for the
+ * end may return the pools and drop the output as soon as the last group is not
+ * alive; so this is the last that a group does. */
 static void
 group_free(struct parity_groups *g, struct parity_group *p)
 {
@@ -152,6 +163,8 @@ group_free(struct parity_groups *g, struct parity_group *p)
 	pthread_mutex_destroy(&p->fold);
 	free(p->lines);
 	free(p);
+	if (atomic_fetch_sub(&g->alive, 1) == 1 && atomic_load(&g->over))
+		g->a.ended(g->a.arg);
 }
 
 /* Gives a group up: its blocks are recorded without parity. */
@@ -160,22 +173,6 @@ group_give_up(struct parity_groups *g, struct parity_group *p)
 {
 	atomic_fetch_add(&g->without, p->members);
 	group_free(g, p);
-}
-
-void
-parity_groups_free(struct parity_groups *g)
-{
-	struct parity_group *p;
-
-	if (!g)
-		return;
-	parity_groups_end(g);
-	while ((p = g->waiting.first)) {
-		list_remove(&g->waiting, p);
-		group_give_up(g, p);
-	}
-	pthread_mutex_destroy(&g->lock);
-	free(g);
 }
 
 struct parity_groups_counts
@@ -193,12 +190,16 @@ due_set(struct parity_groups *g)
 {
 	const struct parity_group *p = g->open.first;
 
-	atomic_store_explicit(&g->due, p ? p->since + g->a.age : INT64_MAX,
-			      memory_order_relaxed);
+	int64_t due = p ? p->since + g->a.age : INT64_MAX;
+
+	if (p && g->over)
+		due = INT64_MIN;
+	atomic_store_explicit(&g->due, due, memory_order_relaxed);
 }
 
-/* Chooses disks for the parity of a new group, which gets a member of `disk`: those
- * that had the least. */
+/* Chooses disks for the parity of a new group, which gets a member of `disk`:
+ * those whose turn was the longest ago.  A disk that comes late has one turn, as
+ * the others. */
 static void
 disks_keep(struct parity_groups *g, struct parity_group *p,
 	   const struct block_bars *disks, unsigned disk)
@@ -210,11 +211,11 @@ disks_keep(struct parity_groups *g, struct parity_group *p,
 			if (i == disk || !block_bars_has(disks, i) ||
 			    block_bars_has(&p->kept, i))
 				continue;
-			if (least == disk || g->kept[i] < g->kept[least])
+			if (least == disk || g->turn[i] < g->turn[least])
 				least = i;
 		}
 		block_bars_add(&p->kept, least);
-		g->kept[least]++;
+		g->turn[least] = ++g->turns;
 	}
 }
 
@@ -245,6 +246,7 @@ group_for(struct parity_groups *g, unsigned disk)
 	disks_keep(g, p, &disks, disk);
 	list_add(&g->open, p);
 	g->opens++;
+	atomic_fetch_add(&g->alive, 1);
 	due_set(g);
 	return p;
 }
@@ -314,8 +316,18 @@ fold(const struct parity_groups *g, struct parity_group *p,
 			   data[i].bytes);
 }
 
+/* Closes a group.  Caller holds the lock. */
+static void
+group_close(struct parity_groups *g, struct parity_group *p)
+{
+	list_remove(&g->open, p);
+	g->opens--;
+	p->closed = true;
+	due_set(g);
+}
+
 /* Folds in what a group holds, and frees it.  Without parity blocks for that the
- * group has failed. */
+ * group has failed, and takes no more members: they would have no parity. */
 static void
 held_fold(struct parity_groups *g, struct parity_group *p)
 {
@@ -331,21 +343,17 @@ held_fold(struct parity_groups *g, struct parity_group *p)
 		fold(g, p, data, n);
 	for (unsigned i = 0; i < n; i++)
 		block_drop(b[i]);
+	if (p->failed) {
+		pthread_mutex_lock(&g->lock);
+		if (!p->closed)
+			group_close(g, p);
+		pthread_mutex_unlock(&g->lock);
+	}
 	pthread_mutex_unlock(&p->fold);
 	atomic_fetch_sub(&g->holds, n);
 }
 
 /* ---- a group ends ------------------------------------------------------ */
-
-/* Closes a group.  Caller holds the lock. */
-static void
-group_close(struct parity_groups *g, struct parity_group *p)
-{
-	list_remove(&g->open, p);
-	g->opens--;
-	p->closed = true;
-	due_set(g);
-}
 
 static struct block_parity *
 parity_make(const struct parity_group *p)
@@ -357,6 +365,7 @@ parity_make(const struct parity_group *p)
 		return NULL;
 	parity->group = p->member[0].number;
 	parity->bytes = p->bytes;
+	parity->members = p->members;
 	parity->bars = p->bars;
 	parity->lines_bytes = p->lines_bytes;
 	if (p->lines_bytes)
@@ -366,9 +375,9 @@ parity_make(const struct parity_group *p)
 
 /* Makes row number `row` a block to be written: its data, then its tail, then
  * zeros up to the end of the page. */
-static int
+static void
 row_seal(const struct parity_groups *g, const struct parity_group *p,
-	 unsigned row)
+	 struct block_parity *parity, unsigned row)
 {
 	struct block *b = p->row[row];
 	struct parity_record r = { .group = p->member[0].number,
@@ -380,9 +389,7 @@ row_seal(const struct parity_groups *g, const struct parity_group *p,
 
 	if (!p->summed)
 		r.crc = crc32c(0, b->data, p->bytes);
-	b->parity = parity_make(p);
-	if (!b->parity)
-		return -ENOMEM;
+	b->parity = parity;
 	parity_pack(b->data + p->bytes, &r, p->member);
 	b->bytes = p->bytes + parity_tail_bytes(p->members);
 	b->used = b->slots;
@@ -390,26 +397,28 @@ row_seal(const struct parity_groups *g, const struct parity_group *p,
 	memset(b->data + b->bytes, 0, -b->bytes % GEOMETRY_PAGE);
 	block_close(b);
 	block_seal(b);
-	return 0;
 }
 
 /* Puts the parity blocks of a group that is folded, and frees it. */
 static void
 rows_put(struct parity_groups *g, struct parity_group *p)
 {
+	struct block_parity *parity = parity_make(p);
 	struct block *b[PARITY_ROWS];
-	unsigned n = 0;
 
+	if (!parity) {
+		group_give_up(g, p);
+		return;
+	}
+	atomic_init(&parity->holders, g->a.rows);
 	for (unsigned i = 0; i < g->a.rows; i++) {
-		if (row_seal(g, p, i))
-			continue;
-		b[n++] = p->row[i];
+		row_seal(g, p, parity, i);
+		b[i] = p->row[i];
 		p->row[i] = NULL;
 	}
-	atomic_fetch_add(n ? &g->members : &g->without, p->members);
+	atomic_fetch_add(&g->members, p->members);
 	atomic_fetch_add(&g->groups, 1);
-	if (n)
-		g->a.put(g->a.arg, b, n);
+	g->a.put(g->a.arg, b, g->a.rows);
 	group_free(g, p);
 }
 
@@ -419,8 +428,8 @@ static void
 group_end(struct parity_groups *g, struct parity_group *p, bool wait)
 {
 	if (!p->failed && !p->row[0] && !rows_take(g, p) && wait) {
-		atomic_fetch_add(&g->waits, 1);
 		pthread_mutex_lock(&g->lock);
+		atomic_fetch_add(&g->waits, 1);
 		list_add(&g->waiting, p);
 		pthread_mutex_unlock(&g->lock);
 		return;
@@ -445,25 +454,38 @@ group_leave(struct parity_groups *g, struct parity_group *p)
 		group_end(g, p, true);
 }
 
-/* Ends the groups that wait, as long as parity blocks are free; or, if blocks are
- * few, all. */
-static void
-waiting_end(struct parity_groups *g, bool few)
+/* Returns a member that a group holds, or NULL.  Caller holds the lock. */
+static const struct block *
+held_one(const struct parity_group *p, bool written)
+{
+	for (unsigned i = 0; i < p->members; i++) {
+		const struct block *b = p->held[i];
+
+		/* Nobody else holds a block that is written. */
+		if (b && (!written || atomic_load(&b->holders) == 1))
+			return b;
+	}
+	return NULL;
+}
+
+/* Takes the first group that waits out of its list, if it need not wait any
+ * longer: parity blocks are free, or (*few) blocks of data are few. */
+static struct parity_group *
+waiting_take(struct parity_groups *g, bool *few)
 {
 	struct parity_group *p;
 
-	while (atomic_load(&g->waits) &&
-	       (few || block_pool_free_blocks(g->a.pool) >= g->a.rows)) {
-		pthread_mutex_lock(&g->lock);
-		p = g->waiting.first;
-		if (p)
-			list_remove(&g->waiting, p);
-		pthread_mutex_unlock(&g->lock);
-		if (!p)
-			return;
+	pthread_mutex_lock(&g->lock);
+	p = g->waiting.first;
+	*few = p && !block_pool_roomy(held_one(p, false)->pool);
+	if (p && !*few && block_pool_free_blocks(g->a.pool) < g->a.rows)
+		p = NULL;
+	if (p) {
+		list_remove(&g->waiting, p);
 		atomic_fetch_sub(&g->waits, 1);
-		group_end(g, p, !few);
 	}
+	pthread_mutex_unlock(&g->lock);
+	return p;
 }
 
 /* ---- members ----------------------------------------------------------- */
@@ -540,43 +562,42 @@ join(struct parity_groups *g, struct block *b, const struct index_record *r,
 	return p;
 }
 
-/* Folds in what open groups hold. */
-static void
-open_fold(struct parity_groups *g)
+/* Returns an open group that holds a block which is written and of which its pool
+ * has few, for this thread to fold; NULL: there is none. */
+static struct parity_group *
+open_take(struct parity_groups *g)
 {
 	struct parity_group *p;
 
-	while (atomic_load(&g->holds)) {
-		pthread_mutex_lock(&g->lock);
-		for (p = g->open.first; p; p = p->next) {
-			unsigned i = 0;
+	pthread_mutex_lock(&g->lock);
+	for (p = g->open.first; p; p = p->next) {
+		const struct block *b = held_one(p, true);
 
-			while (i < p->members && !p->held[i])
-				i++;
-			if (i < p->members)
-				break;
-		}
-		if (p)
-			p->folding++;
-		pthread_mutex_unlock(&g->lock);
-		if (!p)
-			return;
+		if (b && !block_pool_roomy(b->pool))
+			break;
+	}
+	if (p)
+		p->folding++;
+	pthread_mutex_unlock(&g->lock);
+	return p;
+}
+
+void
+parity_groups_relieve(struct parity_groups *g)
+{
+	struct parity_group *p;
+	bool few;
+
+	while (atomic_load(&g->holds) && (p = open_take(g))) {
 		held_fold(g, p);
 		group_leave(g, p);
 	}
-}
-
-/* Frees blocks where they are few, and lets groups that wait go on. */
-static void
-relieve(struct parity_groups *g, bool few)
-{
-	if (few)
-		open_fold(g);
-	waiting_end(g, few);
+	while (atomic_load(&g->waits) && (p = waiting_take(g, &few)))
+		group_end(g, p, !few);
 }
 
 /* Closes the oldest group if it was begun before this time, or there are too
- * many. */
+ * many, or the end has come. */
 static bool
 oldest_end(struct parity_groups *g, int64_t before)
 {
@@ -584,7 +605,7 @@ oldest_end(struct parity_groups *g, int64_t before)
 
 	pthread_mutex_lock(&g->lock);
 	p = g->open.first;
-	if (p && p->since > before && g->opens <= OPEN)
+	if (p && p->since > before && g->opens <= OPEN && !g->over)
 		p = NULL;
 	if (p) {
 		p->folding++;
@@ -609,47 +630,60 @@ parity_groups_add(struct parity_groups *g, struct block *b,
 	if (p)
 		group_leave(g, p);
 	oldest_end(g, INT64_MIN);
-	waiting_end(g, false);
+	parity_groups_relieve(g);
 }
 
 void
-parity_groups_written(struct parity_groups *g, const struct block *b)
-{
-	struct parity_group *p;
-
-	if (!b->grouped || block_pool_plenty(b->pool))
-		return;
-	pthread_mutex_lock(&g->lock);
-	p = g->open.first;
-	while (p && p->member[0].number + 1 != b->grouped)
-		p = p->next;
-	if (p)
-		p->folding++;
-	pthread_mutex_unlock(&g->lock);
-	if (p) {
-		held_fold(g, p);
-		group_leave(g, p);
-	}
-	waiting_end(g, !p);
-}
-
-void
-parity_groups_look(struct parity_groups *g, int64_t now, bool few)
+parity_groups_look(struct parity_groups *g, int64_t now)
 {
 	if (now >= atomic_load_explicit(&g->due, memory_order_relaxed)) {
 		while (oldest_end(g, now - g->a.age))
 			;
 	}
-	relieve(g, few);
+	parity_groups_relieve(g);
 }
 
-void
+bool
 parity_groups_end(struct parity_groups *g)
 {
 	pthread_mutex_lock(&g->lock);
-	g->over = true;
+	atomic_store(&g->over, true);
+	due_set(g);
 	pthread_mutex_unlock(&g->lock);
-	while (oldest_end(g, INT64_MAX))
-		;
-	waiting_end(g, false);
+	return atomic_load(&g->alive) == 0;
+}
+
+void
+parity_groups_give_up(struct parity_groups *g)
+{
+	struct parity_list gone = { .last = &gone.first };
+	struct parity_group *p, *next;
+
+	pthread_mutex_lock(&g->lock);
+	while ((p = g->waiting.first)) {
+		list_remove(&g->waiting, p);
+		list_add(&gone, p);
+		atomic_fetch_sub(&g->waits, 1);
+	}
+	for (p = g->open.first; p; p = next) {
+		next = p->next;
+		group_close(g, p);
+		if (!p->folding)
+			list_add(&gone, p);
+	}
+	pthread_mutex_unlock(&g->lock);
+	while ((p = gone.first)) {
+		list_remove(&gone, p);
+		group_give_up(g, p);
+	}
+}
+
+void
+parity_groups_free(struct parity_groups *g)
+{
+	if (!g)
+		return;
+	parity_groups_give_up(g);
+	pthread_mutex_destroy(&g->lock);
+	free(g);
 }

@@ -13,17 +13,18 @@
  * a disk takes what it can take, and a group is made of what the disks took.
  *
  *   writer of disk 0 takes block 12 --.
- *   writer of disk 2 takes block 13 ---+--> open group 12: its data is folded in
- *   writer of disk 1 takes block 14 --'         | it ends
+ *   writer of disk 2 takes block 13 ---+--> open group 12 holds them
+ *   writer of disk 1 takes block 14 --'         | it ends: they are encoded
  *                                               v
  *                       parity blocks of group 12 --> put() --> other disks
  *
  * A group ends when as many disks are left as it has parity blocks, when it is as
  * old as it may be, and at the end of the recording.  Each disk has one block of
- * a group at most.  Members are folded in while they are in memory; they are held
- * there until the group ends, or their pool needs them.  Nobody waits for a group.
+ * a group at most.  Members are held in memory until the group ends, or until
+ * their pool needs them; then what the group holds is folded into its parity
+ * blocks.  Nobody waits for a group.
  *
- * Any thread may call, except where noted.
+ * Writers call, except where noted.
  */
 struct parity_groups;
 struct block_pool;
@@ -31,13 +32,15 @@ struct block_pool;
 struct parity_groups_args {
 	unsigned rows;		 /* parity blocks of a group */
 	struct block_pool *pool; /* of parity blocks, borrowed until
-				  * parity_groups_end() */
+				  * parity_groups_end() is true */
 	int64_t age;		 /* ns that a group may stay open */
 	/* How many disks take blocks now, without slow ones, and which. */
 	unsigned (*disks)(void *arg, struct block_bars *disks);
 	/* Takes over the SEALED parity blocks of a group, whose
 	 * block::parity is set. */
 	void (*put)(void *arg, struct block *const *b, unsigned n);
+	/* No group is left, behind parity_groups_end(). */
+	void (*ended)(void *arg);
 	void *arg;
 };
 
@@ -47,7 +50,7 @@ uint32_t parity_groups_extra(void);
 /* 0 or -ENOMEM. */
 int parity_groups_make(struct parity_groups **groups,
 		       const struct parity_groups_args *args);
-/* NULL is allowed. */
+/* Nobody else calls any more.  NULL is allowed. */
 void parity_groups_free(struct parity_groups *g);
 
 /*
@@ -61,17 +64,23 @@ void parity_groups_add(struct parity_groups *g, struct block *b,
 		       const struct index_record *r, const char *lines,
 		       unsigned disk);
 
-/* Says that a block is written: if blocks are few, it is not held any longer. */
-void parity_groups_written(struct parity_groups *g, const struct block *b);
+/* Frees what is held and written where blocks are few, and lets groups go on that
+ * waited for a parity block.  After a block was written; costs nothing else. */
+void parity_groups_relieve(struct parity_groups *g);
 
-/* Ends groups that are as old as they may be by `now`, steady ns.  `few`: the
- * blocks of data are becoming few, so none is held any longer. */
-void parity_groups_look(struct parity_groups *g, int64_t now, bool few);
+/* Ends groups that are as old as they may be by `now`, steady ns, or all if
+ * parity_groups_end() was called, and relieves. */
+void parity_groups_look(struct parity_groups *g, int64_t now);
 
-/* Ends all groups; blocks that are added later are in none.  If parity blocks ran
- * short, some groups wait for those that are being written: call it again.  The
- * event loop, when all blocks are written. */
-void parity_groups_end(struct parity_groups *g);
+/* Says that the end has come: blocks that are added later are in no group, and
+ * the next parity_groups_look() ends those that there are.  True: none is left,
+ * and all their parity blocks were put.  The event loop, when all blocks are
+ * written. */
+bool parity_groups_end(struct parity_groups *g);
+
+/* Gives up all groups into which no thread folds just now: their blocks have no
+ * parity.  Any thread. */
+void parity_groups_give_up(struct parity_groups *g);
 
 struct parity_groups_counts {
 	uint64_t groups;  /* that ended */

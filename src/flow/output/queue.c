@@ -159,18 +159,40 @@ as_choice(const struct block *b)
 	return c;
 }
 
-/* True if this disk may have the block: always, unless it is parity of what the
- * disk has, and another disk could have it. */
+/* How little a disk is fit for a block: 0, it is; 1, it has a member of the
+ * block's group; 2, it was given parity of the group. */
+static unsigned
+unfitness(const struct taker *t, const struct block *b)
+{
+	if (!b->parity)
+		return 0;
+	if (block_bars_has(&b->parity->rows, t->disk))
+		return 2;
+	return block_bars_has(&b->parity->bars, t->disk);
+}
+
+/* True if this disk may have the block: no other disk is more fit. */
 static bool
 may_have(const struct queue *q, const struct taker *t, const struct block *b)
 {
-	if (!b->parity || !block_bars_has(&b->parity->bars, t->disk))
-		return true;
-	for (const struct taker *o = q->joined; o; o = o->peer) {
-		if (!block_bars_has(&b->parity->bars, o->disk))
+	unsigned own = unfitness(t, b);
+
+	for (const struct taker *o = q->joined; own && o; o = o->peer) {
+		if (unfitness(o, b) < own)
 			return false;
 	}
 	return true;
+}
+
+/* True if data wait whose memory becomes short: parity waits for them. */
+static bool
+data_first(const struct queue *q)
+{
+	const struct block *b = q->head;
+
+	while (b && b->parity)
+		b = b->next;
+	return b && as_choice(b).tight;
 }
 
 /* True if the disk is fit for a block.  Once the queue is closed, every disk
@@ -199,8 +221,7 @@ taker_best(struct queue *q, const struct block *b,
 	return best;
 }
 
-/* Takes the block at this place of the list for a disk.  The other parity blocks
- * of its group are for others. */
+/* Takes the block at this place of the list for a disk. */
 static struct block *
 block_serve(struct queue *q, struct block **at, struct taker *t,
 	    const struct disk_choice_block *c)
@@ -208,11 +229,8 @@ block_serve(struct queue *q, struct block **at, struct taker *t,
 	struct block *b = block_take(q, at);
 
 	disk_choice_serve(&q->choices, &t->choice, c);
-	for (struct block *o = q->head; b->parity && o; o = o->next) {
-		if (o->parity && o->session == b->session &&
-		    o->parity->group == b->parity->group)
-			block_bars_add(&o->parity->bars, t->disk);
-	}
+	if (b->parity)
+		block_bars_add(&b->parity->rows, t->disk);
 	return b;
 }
 
@@ -222,10 +240,12 @@ static void
 blocks_deal(struct queue *q)
 {
 	struct block **at = &q->head;
+	bool data = data_first(q);
 
 	while (*at && q->free) {
 		struct disk_choice_block c = as_choice(*at);
-		struct taker *t = taker_best(q, *at, &c);
+		struct taker *t =
+		    data && (*at)->parity ? NULL : taker_best(q, *at, &c);
 
 		if (!t && !(*at)->parity)
 			return;
@@ -246,8 +266,9 @@ block_for(struct queue *q, struct taker *t)
 {
 	struct block **at = &q->head;
 	struct disk_choice_block c;
+	bool data = data_first(q);
 
-	while (*at && !may_have(q, t, *at))
+	while (*at && ((data && (*at)->parity) || !may_have(q, t, *at)))
 		at = &(*at)->next;
 	if (!*at)
 		return NULL;
@@ -410,12 +431,14 @@ queue_poke(struct queue *q)
 }
 
 struct block *
-queue_rest(struct queue *q)
+queue_rest(struct queue *q, const void *session)
 {
-	struct block *b;
+	struct block **at = &q->head, *b;
 
 	pthread_mutex_lock(&q->lock);
-	b = q->head ? block_take(q, &q->head) : NULL;
+	while (*at && (*at)->session != session)
+		at = &(*at)->next;
+	b = *at ? block_take(q, at) : NULL;
 	pthread_mutex_unlock(&q->lock);
 	return b;
 }
@@ -430,13 +453,13 @@ queue_drain(struct queue *q)
 	pthread_mutex_unlock(&q->lock);
 }
 
-unsigned
-queue_length(struct queue *q)
+bool
+queue_waits(struct queue *q)
 {
-	unsigned n;
+	bool waits;
 
 	pthread_mutex_lock(&q->lock);
-	n = q->length;
+	waits = q->head != NULL;
 	pthread_mutex_unlock(&q->lock);
-	return n;
+	return waits;
 }

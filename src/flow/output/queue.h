@@ -18,7 +18,8 @@
  * Blocks for which no disk is left wait until a disk comes back.
  *
  * A block of parity waits for a disk that may have it, while others pass by.  If
- * no such disk is left, it goes to any.
+ * no such disk is left, it goes to any.  It goes before data, unless these become
+ * short of memory: then it waits until no data do.
  *
  * At most `most` blocks wait, beside those that are returned, and parity.  Many producers;
  * each disk's writer is one taker.  After queue_drain nothing more may be put;
@@ -53,8 +54,8 @@ int queue_put(struct queue *queue, struct block *b);
 void queue_return(struct queue *queue, struct block *b);
 
 /* Puts the parity blocks of a group before the waiting ones, each for another
- * disk, which has no block of the group, as long as there is one.  Never refused.
- * Any thread. */
+ * disk, which has no block of the group, as long as there is one; else for one
+ * that has no parity of it, and at last for any.  Never refused.  Any thread. */
 void queue_put_parity(struct queue *queue, struct block *const *b, unsigned n);
 
 /* Returns how many disks take blocks, without those that are benched, and which.
@@ -75,12 +76,13 @@ void taker_poke(struct taker *taker);
 /* Pokes all takers that wait.  Any thread. */
 void queue_poke(struct queue *queue);
 
-/* Takes a waiting block out of the queue, for a caller that gives up on it;
- * NULL: none waits. */
-struct block *queue_rest(struct queue *queue);
+/* Takes the first waiting block of a session (block::session) out of the queue,
+ * for a caller that gives up on it; NULL: none waits. */
+struct block *queue_rest(struct queue *queue, const void *session);
 
 void queue_drain(struct queue *queue);
 
-unsigned queue_length(struct queue *queue);
+/* True if blocks wait, also of parity. */
+bool queue_waits(struct queue *queue);
 
 #endif

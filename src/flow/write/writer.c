@@ -67,7 +67,7 @@ writer_rounds(struct writer *w, int64_t now)
 	for (struct disk_recording *l = w->recordings; l; l = l->next) {
 		int64_t due = disk_recording_due(l);
 
-		output_protect_look(l->output, now, false);
+		output_protect_look(l->output, clock_steady());
 		if (due <= now)
 			round_do(w, l);
 		else if (due < next)
@@ -521,17 +521,21 @@ load_written(struct writer *w, struct load *l, struct block *b)
 static void
 load_failed(struct writer *w, struct load *l, struct block *b, int err)
 {
+	bool twice = b->parity && err == -EEXIST;
 	enum claim is;
 
 	if (err == -ENOSPC)
 		w->need = block_bytes(b);
 	remove_it(w, l);
 	is = claim(w, l, false);
-	/* -ECANCELED: the block was given away; the disk did nothing wrong. */
-	if (err != -ECANCELED)
+	/* The disk did nothing wrong if the block was given away, or if no other
+	 * disk was left for parity of a group of which this one has some. */
+	if (err != -ECANCELED && !twice)
 		writer_disk_leave(w, err, "write a chunk");
 	/* Another disk may take it, or this one when it is back. */
-	if (is == CLAIM_MINE)
+	if (is == CLAIM_MINE && twice)
+		output_lost(l->output, b);
+	else if (is == CLAIM_MINE)
 		queue_return(w->queue, b);
 	else
 		block_drop(b);

@@ -66,12 +66,16 @@ block_bars_add(struct block_bars *s, unsigned disk)
 	s->bit[disk / 64] |= UINT64_C(1) << (disk % 64);
 }
 
-/* What a block of parity has instead of packets (flow/output/parity_groups.h).
- * The block's data are the parity, and behind it its tail
- * (store/parity/parity.h); malloc'ed, freed with the block. */
+/* What the parity blocks of a group have instead of packets
+ * (flow/output/parity_groups.h); they share it.  A block's data are the parity,
+ * and behind it its tail (store/parity/parity.h).  Malloc'ed, freed with the last
+ * of the blocks. */
 struct block_parity {
+	atomic_uint holders;	/* parity blocks */
 	uint64_t group, bytes;	/* number of its file; of the parity */
-	struct block_bars bars; /* disks that have a block of the group; under
+	unsigned members;	/* blocks of data in the group */
+	struct block_bars bars; /* disks that have a member */
+	struct block_bars rows; /* disks that were given a parity block; under
 				 * the queue's lock */
 	size_t lines_bytes;
 	char lines[]; /* of the metadata of the group's members */

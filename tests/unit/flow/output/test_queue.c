@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "flow/memory/arena.h"
 #include "lib/suite.h"
 
 enum { BLOCKS = 64, TAKERS = 4, MANY = 4000, MOST = 16 };
@@ -58,10 +59,10 @@ START_TEST(first_in_first_out)
 		takes_nothing(t, -ETIMEDOUT);
 		for (int i = 0; i < 9; i++)
 			ck_assert_int_eq(queue_put(queue, &block[i]), 0);
-		ck_assert_uint_eq(queue_length(queue), 9);
+		ck_assert_uint_eq(queue->length, 9);
 		for (int i = 0; i < 9; i++)
 			takes(t, i);
-		ck_assert_uint_eq(queue_length(queue), 0);
+		ck_assert_uint_eq(queue->length, 0);
 	}
 	taker_leave(t);
 	queue_free(queue);
@@ -79,7 +80,7 @@ START_TEST(bounded)
 	ck_assert_int_eq(queue_put(queue, &block[2]), -ENOBUFS);
 	/* One that a disk gives back has room in any case, and goes first. */
 	queue_return(queue, &block[3]);
-	ck_assert_uint_eq(queue_length(queue), 3);
+	ck_assert_uint_eq(queue->length, 3);
 	takes(t, 3);
 	takes(t, 0);
 	ck_assert_int_eq(queue_put(queue, &block[2]), 0);
@@ -95,14 +96,19 @@ START_TEST(bounded)
 }
 END_TEST
 
-/* Makes a block parity of a group, for none of these disks. */
+/* Makes blocks parity of a group, and puts them, for none of these disks. */
 static void
-parity_make(int i, uint64_t group, uint64_t barred)
+parity_put(int first, unsigned n, uint64_t barred)
 {
-	block[i].parity = calloc(1, sizeof *block[i].parity);
-	ck_assert_ptr_nonnull(block[i].parity);
-	block[i].parity->group = group;
-	block[i].parity->bars.bit[0] = barred;
+	static struct block_parity parity[BLOCKS];
+	struct block *b[2];
+
+	parity[first] = (struct block_parity){ .bars.bit[0] = barred };
+	for (unsigned i = 0; i < n; i++) {
+		b[i] = &block[first + (int)i];
+		b[i]->parity = &parity[first];
+	}
+	queue_put_parity(queue, b, n);
 }
 
 /* Parity goes to disks that have nothing of its group, one row to each, and
@@ -117,14 +123,11 @@ START_TEST(parity_goes_elsewhere)
 		ck_assert_int_eq(taker_join(&t[i], queue, i), 0);
 	ck_assert_uint_eq(queue_disks(queue, &disks), 4);
 	ck_assert_uint_eq(disks.bit[0], 15);
-	parity_make(5, 7, 3);
-	parity_make(6, 7, 3);
 	ck_assert_int_eq(queue_put(queue, &block[0]), 0);
 	ck_assert_int_eq(queue_put(queue, &block[1]), 0);
-	queue_put_parity(queue, &(struct block *[]){ &block[5], &block[6] }[0],
-			 2);
+	parity_put(5, 2, 3);
 	/* it takes no room from others */
-	ck_assert_uint_eq(queue_length(queue), 2);
+	ck_assert_uint_eq(queue->length, 2);
 	takes(t[0], 0);
 	takes(t[3], 5);
 	takes(t[3], 1);
@@ -133,16 +136,105 @@ START_TEST(parity_goes_elsewhere)
 	takes(t[2], 6);
 
 	/* Disks 2 and 3 have left. */
-	parity_make(8, 9, 3);
 	taker_leave(t[2]);
-	queue_put_parity(queue, &(struct block *[]){ &block[8] }[0], 1);
+	parity_put(8, 1, 3);
 	takes_nothing(t[1], -ETIMEDOUT);
 	taker_leave(t[3]);
 	takes(t[1], 8);
 	taker_leave(t[0]);
 	taker_leave(t[1]);
-	for (unsigned i = 0; i < BLOCKS; i++)
-		free(block[i].parity);
+	queue_free(queue);
+}
+END_TEST
+
+/* Two parity blocks of a group; the disk that has one dies.  The disk that has the
+ * other one would refuse a second file of that name. */
+START_TEST(parity_is_not_given_twice)
+{
+	struct taker *t[4];
+
+	open_queue(2);
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_int_eq(taker_join(&t[i], queue, i), 0);
+	parity_put(5, 2, 3);
+	takes(t[3], 5);
+	takes(t[2], 6);
+	taker_leave(t[3]);
+	queue_return(queue, &block[5]);
+	takes_nothing(t[2], -ETIMEDOUT);
+	takes(t[0], 5);
+	/* Only the disk that has the other one is left: better than none. */
+	taker_leave(t[0]);
+	taker_leave(t[1]);
+	queue_return(queue, &block[5]);
+	takes(t[2], 5);
+	taker_leave(t[2]);
+	queue_free(queue);
+}
+END_TEST
+
+/* Parity goes first, but not where data become short of memory. */
+START_TEST(data_that_run_short_go_first)
+{
+	struct block_pool_args args = { .blocks = 8,
+					.slots = 1,
+					.slot_bytes = 4096 };
+	struct block *b[7];
+	struct arena *arena;
+	struct fault fault;
+	struct taker *t;
+
+	open_queue(4);
+	t = join();
+	ck_assert_int_eq(
+	    arena_make(&arena, block_pool_need(&args), NULL, &fault), 0);
+	ck_assert_int_eq(
+	    block_pool_borrow(arena, &block[1].pool, &args, &fault), 0);
+	ck_assert_int_eq(queue_put(queue, &block[1]), 0);
+	parity_put(5, 1, 2);
+	takes(t, 5);
+	queue_return(queue, &block[5]);
+	for (int i = 0; i < 7; i++)
+		b[i] = block_pool_take(block[1].pool, 0);
+	takes(t, 1);
+	takes(t, 5);
+	for (int i = 0; i < 7; i++)
+		block_pool_put(b[i]);
+	taker_leave(t);
+	block_pool_return(block[1].pool);
+	arena_free(arena);
+	queue_free(queue);
+}
+END_TEST
+
+/* Blocks of one session are given up, also parity; others stay where they are. */
+START_TEST(one_session_is_given_up)
+{
+	struct taker *t;
+	int a, b;
+
+	open_queue(4);
+	for (int i = 0; i < 7; i++)
+		block[i].session = i % 2 ? &a : &b;
+	ck_assert(!queue_waits(queue));
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(queue_put(queue, &block[i]), 0);
+	parity_put(5, 1, 0);
+	parity_put(6, 1, 0);
+	ck_assert_ptr_eq(queue_rest(queue, &a), &block[5]);
+	ck_assert_ptr_eq(queue_rest(queue, &a), &block[1]);
+	ck_assert_ptr_eq(queue_rest(queue, &a), &block[3]);
+	ck_assert_ptr_null(queue_rest(queue, &a));
+	ck_assert_uint_eq(queue->length, 2);
+	t = join();
+	takes(t, 6);
+	takes(t, 0);
+	takes(t, 2);
+	parity_put(5, 1, 0);
+	ck_assert_uint_eq(queue->length, 0);
+	ck_assert(queue_waits(queue));
+	takes(t, 5);
+	taker_leave(t);
 	queue_free(queue);
 }
 END_TEST
@@ -200,7 +292,7 @@ START_TEST(time_runs_out)
 	ck_assert_int_ge(clock_steady(), until);
 	/* It does not wait any more: a block stays in the queue. */
 	ck_assert_int_eq(queue_put(queue, &block[0]), 0);
-	ck_assert_uint_eq(queue_length(queue), 1);
+	ck_assert_uint_eq(queue->length, 1);
 	takes(t, 0);
 	taker_leave(t);
 	queue_free(queue);
@@ -226,8 +318,8 @@ START_TEST(blocks_wait_for_a_disk)
 	takes(b, 0);
 	takes(b, 1);
 	taker_leave(b);
-	ck_assert_ptr_eq(queue_rest(queue), &block[2]);
-	ck_assert_ptr_null(queue_rest(queue));
+	ck_assert_ptr_eq(queue_rest(queue, NULL), &block[2]);
+	ck_assert_ptr_null(queue_rest(queue, NULL));
 	queue_free(queue);
 }
 END_TEST
@@ -344,7 +436,7 @@ START_TEST(the_longest_waiting_is_served)
 	}
 	for (int i = 0; i < TAKERS; i++)
 		ck_assert_int_eq(queue_put(queue, &block[i]), 0);
-	ck_assert_uint_eq(queue_length(queue), 0);
+	ck_assert_uint_eq(queue->length, 0);
 	for (int i = 0; i < TAKERS; i++) {
 		finish(&disk[i]);
 		ck_assert_int_eq(disk[i].err, 0);
@@ -475,7 +567,7 @@ START_TEST(many_takers_lose_nothing)
 	queue_drain(queue);
 	for (int i = 0; i < TAKERS; i++)
 		finish(&disk[i]);
-	for (struct block *b; (b = queue_rest(queue));)
+	for (struct block *b; (b = queue_rest(queue, NULL));)
 		b->used++;
 	for (int i = 0; i < BLOCKS; i++)
 		used += block[i].used;
@@ -485,8 +577,9 @@ START_TEST(many_takers_lose_nothing)
 END_TEST
 
 SUITE_THREADS("queue", NULL, first_in_first_out, bounded, parity_goes_elsewhere,
-	      drain_gives_what_is_left, poked_once, time_runs_out,
-	      blocks_wait_for_a_disk, the_slow_leave_it_to_others,
-	      who_sits_on_the_bench_is_told, the_best_is_served,
-	      the_longest_waiting_is_served, who_waits_is_woken,
-	      many_takers_lose_nothing)
+	      parity_is_not_given_twice, data_that_run_short_go_first,
+	      one_session_is_given_up, drain_gives_what_is_left, poked_once,
+	      time_runs_out, blocks_wait_for_a_disk,
+	      the_slow_leave_it_to_others, who_sits_on_the_bench_is_told,
+	      the_best_is_served, the_longest_waiting_is_served,
+	      who_waits_is_woken, many_takers_lose_nothing)

@@ -159,7 +159,7 @@ abandon(void)
 	struct block *b;
 
 	while (atomic_load(&bench.output->in_flight) && !any_takes()) {
-		while ((b = queue_rest(bench.queue))) {
+		while ((b = queue_rest(bench.queue, bench.output))) {
 			output_seal(bench.output, b);
 			output_lost(bench.output, b);
 		}
