@@ -48,14 +48,19 @@ stray_keep(struct writer *w, const char *path)
 	w->strays = d;
 }
 
+/* Writes where a chunk is; parity has a file of its own in every layout. */
 static void
-stray_path(char path[2 * LAYOUT_FILE], const char *name, uint64_t number)
+stray_path(char path[2 * LAYOUT_FILE], const struct output *o,
+	   const struct folder_target *target)
 {
 	char dir[LAYOUT_FILE], file[LAYOUT_FILE];
 
-	snprintf(path, 2 * (size_t)LAYOUT_FILE, "%s/%s",
-		 layout_dir(dir, name, LAYOUT_VBS),
-		 layout_chunk(file, name, number));
+	layout_dir(dir, o->name, o->whole ? LAYOUT_MARK6 : LAYOUT_VBS);
+	if (target->parity)
+		layout_parity(file, o->name, target->number);
+	else
+		layout_chunk(file, o->name, target->number);
+	snprintf(path, 2 * (size_t)LAYOUT_FILE, "%s/%s", dir, file);
 }
 
 void
@@ -63,7 +68,7 @@ stray_add(struct writer *w, const struct chunk *c)
 {
 	char path[2 * LAYOUT_FILE];
 
-	stray_path(path, c->rec->output->name, c->target.number);
+	stray_path(path, c->rec->output, &c->target);
 	log_line(LEVEL_WARN, w->disk.path,
 		 "%s cannot be removed now; it will be before the disk takes "
 		 "blocks again",
@@ -79,12 +84,13 @@ writer_moved(struct writer *w, struct disk_recording *rec)
 	int err;
 
 	while (disk_recording_moved(rec, &r, &err)) {
+		const struct folder_target target = { .number = r.number };
 		char path[2 * LAYOUT_FILE];
 
 		output_moved(rec->output, w->a.number, r.bytes);
 		if (!err)
 			continue;
-		stray_path(path, rec->output->name, r.number);
+		stray_path(path, rec->output, &target);
 		stray_keep(w, path);
 		strays++;
 	}

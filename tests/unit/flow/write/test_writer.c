@@ -8,6 +8,7 @@
 
 #include <limits.h>
 #include <sched.h>
+#include <sys/syscall.h>
 
 #include "base/clock.h"
 #include "lib/disk_bench.h"
@@ -502,6 +503,80 @@ START_TEST(a_block_is_durable_before_the_next)
 	check();
 	for (unsigned i = 0; i < BENCH_DISKS; i++)
 		ck_assert_uint_le(whim[i].files, 1);
+	close_writers();
+}
+END_TEST
+
+/* ---- parity ------------------------------------------------------------ */
+
+static atomic_bool kept; /* parity cannot be removed */
+
+/* In place of the library's. */
+int
+unlinkat(int dir, const char *file, int flags)
+{
+	if (atomic_load(&kept) && strstr(file, ".parity.")) {
+		errno = EIO;
+		return -1;
+	}
+	return (int)syscall(SYS_unlinkat, dir, file, flags);
+}
+
+/* Queues a parity block of a group, for the disks that are not in `barred`. */
+static void
+parity_put(uint64_t group, uint64_t barred)
+{
+	struct block *b = disk_bench_block(&bench, group, SLOTS),
+		     *list[1] = { b };
+	struct block_parity *p = calloc(1, sizeof *p);
+
+	ck_assert_ptr_nonnull(b);
+	*p = (struct block_parity){ .holders = 1,
+				    .group = group,
+				    .bytes = 16ul * SLOT,
+				    .members = 3,
+				    .bars.bit[0] = barred };
+	b->parity = p;
+	b->bytes = 17ul * SLOT;
+	block_seal(b);
+	atomic_fetch_add(&bench.output->in_flight, 1);
+	queue_put_parity(bench.queue, list, 1);
+}
+
+static int64_t
+parity_size(unsigned disk, unsigned group)
+{
+	char end[32];
+
+	snprintf(end, sizeof end, "parity.%08u", group);
+	return disk_bench_size(&bench, disk, end);
+}
+
+/* A parity block that could be neither written nor removed: it goes when the disk
+ * is back, and not the chunk of the group's number, which is there for good. */
+START_TEST(stray_parity_is_no_chunk)
+{
+	unsigned disk = 0;
+
+	whims(GOOD, GOOD, GOOD);
+	open_writers();
+	begin();
+	put(1);
+	while (!facts(disk).chunks)
+		disk++;
+	whim[disk].fail_next = -EIO;
+	atomic_store(&kept, true);
+	parity_put(0, 7u & ~(1u << disk));
+	settle();
+	ck_assert_int_eq(facts(disk).state, WRITER_FAILED);
+	ck_assert_int_ge(parity_size(disk, 0), 0);
+	atomic_store(&kept, false);
+	writer_retry(writer[disk]);
+	while (facts(disk).state != WRITER_IDLE)
+		sched_yield();
+	ck_assert_int_eq(parity_size(disk, 0), -1);
+	end();
+	check();
 	close_writers();
 }
 END_TEST
@@ -1035,6 +1110,7 @@ SUITE_THREADS("writer", NULL, stop_needs_no_recording,
 	      all_disks_come_back, no_disk_works_at_all, a_disk_comes_back,
 	      every_block_durable_at_once, two_are_on_their_way,
 	      a_block_is_durable_before_the_next, one_hangs_and_is_back,
-	      the_last_round_may_hang, the_end_waits_for_nobody,
-	      a_hung_disk_keeps_its_output, a_hung_disk_fails, all_hang,
-	      a_copy_has_to_go_first, the_books_agree_whatever_happens)
+	      stray_parity_is_no_chunk, the_last_round_may_hang,
+	      the_end_waits_for_nobody, a_hung_disk_keeps_its_output,
+	      a_hung_disk_fails, all_hang, a_copy_has_to_go_first,
+	      the_books_agree_whatever_happens)
