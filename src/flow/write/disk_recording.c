@@ -96,6 +96,59 @@ resumed(struct disk_recording *rec, const struct disk *disk)
 	note_shared(rec, rec->output->resumed);
 }
 
+/* ---- the list of parity -------------------------------------------------- */
+
+/* Keeps the tail of a parity block for the list.  If memory runs out, the tail is
+ * only in the block's own file; spate recover lists it. */
+static void
+tail_add(struct disk_recording *rec, const struct block *b)
+{
+	uint64_t bytes = b->bytes - b->parity->bytes;
+	uint8_t *grown = realloc(rec->tails, rec->tails_bytes + bytes);
+
+	if (!grown)
+		return;
+	memcpy(grown + rec->tails_bytes, b->data + b->parity->bytes, bytes);
+	rec->tails = grown;
+	rec->tails_bytes += bytes;
+	rec->tails_n++;
+	rec->tails_members += b->parity->members;
+}
+
+static void
+tails_clear(struct disk_recording *rec)
+{
+	rec->tails_bytes = rec->tails_n = rec->tails_members = 0;
+}
+
+/* Counts parity that no list has. */
+static void
+tails_lose(struct disk_recording *rec)
+{
+	atomic_fetch_sub(&rec->output->parity_blocks, rec->tails_n);
+	atomic_fetch_add(&rec->output->parity_lost, rec->tails_n);
+	tails_clear(rec);
+}
+
+/* Lists parity.  What cannot be listed now is when the disk is back.  0 or
+ * -errno. */
+static int
+tails_list(struct disk_recording *rec)
+{
+	int err = 0;
+
+	if (!rec->tails_bytes || !rec->folder)
+		return 0;
+	err = folder_parity_sync(rec->folder, rec->tails, rec->tails_bytes);
+	if (err)
+		return err;
+	atomic_fetch_add(&rec->output->parity_members, rec->tails_members);
+	tails_clear(rec);
+	return 0;
+}
+
+/* ---- the folder ---------------------------------------------------------- */
+
 static int
 disk_recording_make(struct disk_recording **made, const struct disk *disk,
 		    struct output *o, struct heartbeat *beat, bool again)
@@ -155,6 +208,7 @@ disk_recording_resume(struct disk_recording *rec, const struct disk *disk)
 	if (err != -ENOENT)
 		return err;
 	memset(rec->told, 0, o->subs * sizeof *rec->told);
+	tails_lose(rec);
 	err = folder_create(&rec->folder, disk, o->name, o->head);
 	if (!err && o->resumed)
 		note_shared(rec, o->resumed);
@@ -286,21 +340,6 @@ records_add(struct disk_recording *rec, const struct block *b)
 		rec->record[rec->records++] = gap;
 	}
 	rec->record[rec->records++] = r;
-}
-
-/* Keeps the tail of a parity block for the list.  Without memory the block has
- * it alone, which recover finds. */
-static void
-tail_add(struct disk_recording *rec, const struct block *b)
-{
-	uint64_t bytes = b->bytes - b->parity->bytes;
-	uint8_t *grown = realloc(rec->tails, rec->tails_bytes + bytes);
-
-	if (!grown)
-		return;
-	memcpy(grown + rec->tails_bytes, b->data + b->parity->bytes, bytes);
-	rec->tails = grown;
-	rec->tails_bytes += bytes;
 }
 
 void
@@ -504,7 +543,7 @@ disk_recording_risk(struct disk_recording *rec)
 int
 disk_recording_sync(struct disk_recording *rec)
 {
-	int err = 0;
+	int err = 0, listed = 0;
 
 	for (unsigned i = 0; i < rec->fds; i++) {
 		if (fdatasync(rec->fd[i]) < 0 && !err)
@@ -517,15 +556,15 @@ disk_recording_sync(struct disk_recording *rec)
 	records_keep(rec, !err);
 	if (!err && rec->records)
 		err = folder_sync(rec->folder, rec->record, rec->records);
-	if (!err && rec->tails_bytes)
-		err = folder_parity_sync(rec->folder, rec->tails,
-					 rec->tails_bytes);
-	rec->tails_bytes = 0;
+	if (!err)
+		listed = tails_list(rec);
+	else if (err == -ENOENT)
+		tails_lose(rec);
 	heartbeat_now(rec->beat);
 	if (err && rec->records)
 		round_say(rec, err);
 	round_settle(rec, err);
-	return err;
+	return err ? err : listed;
 }
 
 int
@@ -540,6 +579,7 @@ disk_recording_close(struct disk_recording *rec, const struct index_record *end,
 	if (rec->folder)
 		closed = folder_close(rec->folder, end, tail);
 	closed = closing ? closing : closed;
+	tails_lose(rec);
 	pthread_mutex_destroy(&rec->lock);
 	output_drop(rec->output);
 	free(rec->tails);

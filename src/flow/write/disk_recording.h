@@ -65,10 +65,11 @@ struct disk_recording {
 	struct index_record moved[DISK_RECORDING_MOST];
 	unsigned moved_n;
 
-	/* Tails of parity blocks that are not yet durable, by the disk's thread
-	 * alone. */
+	/* Tails of parity blocks that are not in the list yet, how many, and of
+	 * how many members their groups are; by the disk's thread alone. */
 	uint8_t *tails;
 	size_t tails_bytes;
+	unsigned tails_n, tails_members;
 
 	/* A line of the metadata could not be written, and that was logged. */
 	bool unnoted;

@@ -581,6 +581,74 @@ START_TEST(stray_parity_is_no_chunk)
 }
 END_TEST
 
+/* The only disk that is left for it has parity of the group: it is lost, and the
+ * disk goes on. */
+START_TEST(parity_may_find_no_disk)
+{
+	unsigned disk = 1;
+
+	whims(GOOD, GOOD, GOOD);
+	whim[0] = whim[2] =
+	    (struct fake_whim){ .fail_at = 1, .fail = -EIO, .lasting = true };
+	open_writers();
+	begin();
+	put(9);
+	while (writer_takes(writer[0]) || writer_takes(writer[2]))
+		put(1);
+	parity_put(4, 0);
+	settle();
+	ck_assert_int_eq(parity_size(disk, 4), 17 * SLOT);
+	parity_put(4, 0);
+	while (atomic_load(&bench.output->in_flight))
+		ck_assert(writer_takes(writer[disk]));
+	ck_assert_uint_eq(facts(disk).errors, 0);
+	ck_assert_uint_eq(bench.output->parity_blocks, 1);
+	ck_assert_uint_eq(bench.output->parity_lost, 1);
+	put(9);
+	end();
+	check();
+	ck_assert_uint_eq(bench.output->parity_members, 3);
+	close_writers();
+}
+END_TEST
+
+/* A disk whose list of parity cannot be written: what is durable there stays so,
+ * and nothing of it is at risk. */
+START_TEST(parity_that_is_not_listed)
+{
+	unsigned disk = 0;
+
+	whims(GOOD, GOOD, GOOD);
+	open_writers();
+	begin();
+	put(1);
+	while (!facts(disk).chunks)
+		disk++;
+	ck_assert_int_eq(mkdir(disk_bench_file(&bench, disk, "parity"), 0755),
+			 0);
+	parity_put(0, 7u & ~(1u << disk));
+	settle();
+	atomic_store(&bench.output->jobs, 1);
+	ck_assert_int_eq(writer_sync(writer[disk], bench.output), 0);
+	jobs_wait();
+	ck_assert_int_eq(facts(disk).state, WRITER_FAILED);
+	ck_assert_uint_eq(bench.output->risk_packets, 0);
+	ck_assert_uint_eq(bench.output->lost_packets, 0);
+	ck_assert_uint_eq(bench.output->parity_members, 0);
+	/* It is listed when the disk is back. */
+	ck_assert_int_eq(rmdir(disk_bench_file(&bench, disk, "parity")), 0);
+	writer_retry(writer[disk]);
+	while (facts(disk).state != WRITER_IDLE)
+		sched_yield();
+	end();
+	check();
+	ck_assert_int_gt(disk_bench_size(&bench, disk, "parity"), 0);
+	ck_assert_uint_eq(bench.output->parity_members, 3);
+	ck_assert_uint_eq(bench.output->parity_lost, 0);
+	close_writers();
+}
+END_TEST
+
 /* ---- disks that hang --------------------------------------------------- */
 
 /* It has a block, and does nothing about it. */
@@ -1110,7 +1178,8 @@ SUITE_THREADS("writer", NULL, stop_needs_no_recording,
 	      all_disks_come_back, no_disk_works_at_all, a_disk_comes_back,
 	      every_block_durable_at_once, two_are_on_their_way,
 	      a_block_is_durable_before_the_next, one_hangs_and_is_back,
-	      stray_parity_is_no_chunk, the_last_round_may_hang,
+	      stray_parity_is_no_chunk, parity_may_find_no_disk,
+	      parity_that_is_not_listed, the_last_round_may_hang,
 	      the_end_waits_for_nobody, a_hung_disk_keeps_its_output,
 	      a_hung_disk_fails, all_hang, a_copy_has_to_go_first,
 	      the_books_agree_whatever_happens)
