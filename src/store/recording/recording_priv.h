@@ -262,9 +262,18 @@ void recording_compute(const struct recording *rec, struct recording_block *b);
 /* True if a block is in a group with parity on some disk. */
 bool recording_protects(const struct recording *rec, uint64_t number);
 
-/* True if its group makes up for any disk: all of it is there, each block of it on
- * another disk. */
+/* True if its group makes up for as many disks as it has parity blocks: all of
+ * them are there, and all members as the group knows them, each on another
+ * disk. */
 bool recording_is_safe(const struct recording *rec, uint64_t number);
+
+/* True if all members of its group are there, and no disk has two blocks of the
+ * group: what it may lack is parity blocks. */
+bool recording_is_whole(const struct recording *rec, uint64_t number);
+
+/* How many further disks may go, whichever they are, before a block cannot be
+ * computed. */
+unsigned recording_margin(const struct recording *rec, uint64_t number);
 
 /* Says how a block follows from its group, for parity_heal(): freed by the
  * caller.  The folders are borrowed from the recording; those of disks that hang

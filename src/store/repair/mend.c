@@ -165,7 +165,7 @@ parity_is_good(struct mend_reader *t, const struct parity_block *p)
 	bool good;
 	int fd;
 
-	layout_parity(file, rec->name, p->record.group);
+	layout_parity(file, rec->name, p->record.group, p->record.generation);
 	fd =
 	    disk_open_at(rec->part[p->disk].dir, file, O_RDONLY, DISK_NO_LINKS);
 	if (fd < 0)
@@ -414,7 +414,7 @@ rows_make(struct mend *m, const struct index_record *member, unsigned members,
 static uint8_t *
 tail_make(const struct parity_record *r, const struct index_record *member)
 {
-	uint8_t *tail = malloc(parity_tail_bytes(r->members));
+	uint8_t *tail = malloc(parity_tail_bytes(r));
 
 	if (tail)
 		parity_pack(tail, r, member);
@@ -428,14 +428,14 @@ parity_write(const struct mend *m, const struct parity_block *p,
 {
 	const struct recording *rec = m->rec;
 	const struct parity_record *r = &p->record;
-	size_t tail_bytes = parity_tail_bytes(r->members);
+	size_t tail_bytes = parity_tail_bytes(r);
 	uint8_t *tail = tail_make(r, &rec->parity.member[p->first]);
 	int dir = rec->part[p->disk].dir, err;
 	char file[LAYOUT_FILE];
 
 	if (!tail)
 		return -ENOMEM;
-	layout_parity(file, rec->name, r->group);
+	layout_parity(file, rec->name, r->group, r->generation);
 	if (w->crc[r->row] != r->crc || w->bytes != r->bytes)
 		err = -EBADMSG;
 	else
@@ -773,7 +773,7 @@ list_rewrite(const struct mend *m, unsigned disk)
 		return fd;
 	for (size_t i = 0; i < t->blocks && !err; i++) {
 		const struct parity_block *p = &t->block[i];
-		size_t bytes = parity_tail_bytes(p->record.members);
+		size_t bytes = parity_tail_bytes(&p->record);
 		uint8_t *tail;
 
 		if (p->disk != disk || !group_is_safe(rec, p))
@@ -820,7 +820,8 @@ groups_dissolve(struct mend *m)
 			if (!m->a->dry_run)
 				unlinkat(rec->part[i].dir,
 					 layout_parity(file, rec->name,
-						       p->record.group),
+						       p->record.group,
+						       p->record.generation),
 					 0);
 		}
 	}
@@ -851,7 +852,7 @@ group_write(struct mend *m, struct mend_group *g)
 						 .crc = w.crc[i],
 						 .row = (uint16_t)i,
 						 .rows = (uint16_t)rows };
-		size_t bytes = parity_tail_bytes(r.members);
+		size_t bytes = parity_tail_bytes(&r);
 		uint8_t *tail = tail_make(&r, g->member);
 		int disk = disk_choose(m, &g->disks, false, w.bytes + bytes);
 		int dir = disk < 0 ? -1 : rec->part[disk].dir;
@@ -859,7 +860,8 @@ group_write(struct mend *m, struct mend_group *g)
 		err = !tail ? -ENOMEM : disk < 0 ? -ENOSPC : 0;
 		if (!err && !m->a->dry_run)
 			err = file_new(dir,
-				       layout_parity(file, rec->name, r.group),
+				       layout_parity(file, rec->name, r.group,
+						     r.generation),
 				       w.row[i], w.bytes, tail, bytes);
 		if (!err && !m->a->dry_run)
 			err = append(dir, layout_parity_list(file, rec->name),

@@ -24,6 +24,7 @@
 #include "store/disk/disk.h"
 #include "store/disk/file.h"
 #include "store/record/heap_chunk.h"
+#include "store/parity/parity_file.h"
 #include "store/repair/verify_items.h"
 
 /* ---- the file that blocks share ------------------------------------------ */
@@ -737,45 +738,39 @@ check_computed(struct verification *c)
 	}
 }
 
+static void
+parity_read_on(void *arg, size_t bytes)
+{
+	struct verify_part *p = arg;
+
+	p->report.bytes += bytes;
+}
+
 /* Reads a parity block back. */
 static void
 parity_check(struct verify_part *p, const struct parity_block *b)
 {
-	struct recording *rec = p->check->rec;
+	const struct recording *rec = p->check->rec;
 	char file[LAYOUT_FILE];
-	uint32_t crc = 0;
-	uint64_t at = 0;
-	ssize_t got = 1;
-	int fd;
+	int fd, err;
 
-	layout_parity(file, rec->name, b->record.group);
+	layout_parity(file, rec->name, b->record.group, b->record.generation);
 	fd =
 	    disk_open_at(rec->part[p->disk].dir, file, O_RDONLY, DISK_NO_LINKS);
-	while (fd >= 0 && got > 0 && at < b->record.bytes) {
-		uint64_t left = b->record.bytes - at;
-
-		got =
-		    read_whole(fd, p->buffer,
-			       left < VERIFY_BUFFER ? left : VERIFY_BUFFER, at);
-		if (got > 0)
-			crc = crc32c(crc, p->buffer, (size_t)got);
-		at += got > 0 ? (uint64_t)got : 0;
-	}
+	err =
+	    fd < 0 ? fd : parity_data_check(fd, &b->record, parity_read_on, p);
 	if (fd >= 0)
 		close(fd);
-	p->report.bytes += at;
-	if (fd < 0 || at < b->record.bytes)
+	if (err == -EBADMSG)
+		verify_say(p, VERIFY_PARITY,
+			   "the parity of group %" PRIu64 " on %s is damaged",
+			   b->record.group, verify_path(p));
+	else if (err)
 		verify_say(p, VERIFY_PARITY,
 			   "the parity of group %" PRIu64 " on %s cannot be "
 			   "read: %s",
 			   b->record.group, verify_path(p),
-			   fd < 0    ? disk_why(fd)
-			   : got < 0 ? strerror((int)-got)
-				     : "it is too short");
-	else if (crc != b->record.crc)
-		verify_say(p, VERIFY_PARITY,
-			   "the parity of group %" PRIu64 " on %s is damaged",
-			   b->record.group, verify_path(p));
+			   err == -ENODATA ? "it is too short" : disk_why(err));
 }
 
 static void
