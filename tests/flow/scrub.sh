@@ -137,7 +137,7 @@ mend rebuild r
 same "chunks that were rebuilt" "$status $(jq .chunks "$work/mended")" "0 $had"
 same "without parity" "$(jq .unprotected "$work/mended")" 0
 verified
-same "chunks" "$(told '[.chunks, .protected, .computed, .absent] | tostring')" \
+same "chunks" "$(told '[.chunks, .with_parity, .computed, .absent] | tostring')" \
 	"[$chunks,$chunks,0,0]"
 all part
 cmp "$work/whole" "$work/part"
