@@ -692,49 +692,73 @@ absent_say(struct verification *c, size_t from)
 {
 	const struct recording *rec = c->rec;
 	struct verify_part *none = part_none(c);
+	char place[VERIFY_PLACE];
 	size_t to = from;
 
 	while (to + 1 < rec->blocks &&
 	       rec->block[to + 1].record.kind == RECORDING_ABSENT)
 		to++;
+	verify_place(rec, from, to, place);
 	if (to == from)
 		verify_say(none, VERIFY_ABSENT,
-			   "block %zu is on none of the disks", from);
+			   "block %zu is on none of the disks%s", from, place);
 	else
 		verify_say(none, VERIFY_ABSENT,
-			   "blocks %zu to %zu are on none of the disks", from,
-			   to);
+			   "blocks %zu to %zu are on none of the disks%s", from,
+			   to, place);
 	return to;
 }
 
-/* Reports a stretch of blocks whose disk is away: those that parity gives, or
- * those that it does not give.  Returns the last one. */
-static size_t
-computed_say(struct verification *c, size_t from)
+/* True if parity gives a block whose disk is away. */
+static bool
+computed_is_given(struct verification *c, size_t i)
 {
-	struct recording *rec = c->rec;
-	bool gives = !recording_heal(rec, &rec->block[from], NULL, 0, 0);
-	size_t to = from;
+	const struct recording_block *b = &c->rec->block[i];
+	bool gives = !recording_heal(c->rec, b, NULL, 0, 0);
 
-	while (to + 1 < rec->blocks && rec->block[to + 1].computed &&
-	       gives == !recording_heal(rec, &rec->block[to + 1], NULL, 0, 0))
-		to++;
-	verify_say(part_none(c), gives ? VERIFY_COMPUTED : VERIFY_ABSENT,
-		   gives ? "block%s %zu to %zu: the disk is away, parity gives "
-			   "the data"
-			 : "block%s %zu to %zu: the disk is away, and of the "
-			   "other disks of its group too many do not give "
-			   "theirs",
-		   to > from ? "s" : "", from, to);
-	return to;
+	c->done += b->record.bytes;
+	if (c->hooks->progress)
+		c->hooks->progress(c->hooks->arg, c->done, c->total);
+	return gives;
 }
 
 static void
+computed_say(struct verification *c, size_t from, size_t to, bool gives)
+{
+	char place[VERIFY_PLACE];
+
+	verify_say(part_none(c), gives ? VERIFY_COMPUTED : VERIFY_ABSENT,
+		   gives ? "block%s %zu to %zu: the disk is away, parity gives "
+			   "the data%s"
+			 : "block%s %zu to %zu: the disk is away, and of the "
+			   "other disks of its group too many do not give "
+			   "theirs%s",
+		   to > from ? "s" : "", from, to,
+		   verify_place(c->rec, from, to, place));
+}
+
+/* Reports the stretches of blocks whose disk is away: those that parity gives, and
+ * those that it does not give. */
+static void
 check_computed(struct verification *c)
 {
-	for (size_t i = 0; i < c->rec->blocks; i++) {
-		if (c->rec->block[i].computed)
-			i = computed_say(c, i);
+	const struct recording *rec = c->rec;
+	bool open = false, was = false;
+	size_t from = 0;
+
+	for (size_t i = 0; i <= rec->blocks; i++) {
+		bool is = i < rec->blocks && rec->block[i].computed;
+		bool gives = is && computed_is_given(c, i);
+
+		if (open && (!is || gives != was)) {
+			computed_say(c, from, i - 1, was);
+			open = false;
+		}
+		if (is && !open) {
+			open = true;
+			was = gives;
+			from = i;
+		}
 	}
 }
 
@@ -1119,7 +1143,7 @@ verify(struct recording *rec, const struct disks *disks,
 		c.part[i].disk = i;
 	}
 	for (size_t i = 0; i < rec->blocks; i++) {
-		if (rec->block[i].disk >= 0 && !rec->block[i].computed)
+		if (rec->block[i].disk >= 0)
 			c.total += rec->block[i].record.bytes;
 	}
 	pthread_mutex_init(&c.lock, NULL);
