@@ -185,7 +185,7 @@ by_group(const void *a, const void *b)
 }
 
 /* A member of a group in the making of the list by number. */
-struct candidate {
+struct membership {
 	struct parity_member is;
 	uint64_t generation;
 };
@@ -193,7 +193,7 @@ struct candidate {
 static int
 by_number(const void *a, const void *b)
 {
-	const struct candidate *x = a, *y = b;
+	const struct membership *x = a, *y = b;
 
 	if (x->is.number != y->is.number)
 		return x->is.number < y->is.number ? -1 : 1;
@@ -254,7 +254,7 @@ parity_find_gap(const struct parity_table *t, uint64_t number)
 int
 parity_sort(struct parity_table *t)
 {
-	struct candidate *all = malloc((t->members + 1) * sizeof *all);
+	struct membership *all = malloc((t->members + 1) * sizeof *all);
 	size_t n = 0, kept = 0;
 
 	free(t->by_number);
@@ -270,7 +270,7 @@ parity_sort(struct parity_table *t)
 		const struct parity_block *b = &t->block[i];
 
 		for (uint32_t k = 0; k < b->record.members; k++)
-			all[n++] = (struct candidate){
+			all[n++] = (struct membership){
 				.is = { .number =
 					    t->member[b->first + k].number,
 					.block = i,

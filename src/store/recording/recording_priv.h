@@ -176,6 +176,17 @@ int recording_open_foreign(struct recording **rec, const struct disks *disks,
 /* Reads what is new in the metadata of all disks.  0 or -ENOMEM. */
 int recording_meta(struct recording *rec);
 
+/* The line with the holes of a block, from its own disk if that has one, else
+ * from another one; a new reference, or NULL.  recording_has_line(): has this
+ * disk one? */
+json_t *recording_line(const struct recording *rec, uint64_t number);
+bool recording_has_line(const struct recording *rec, uint64_t number,
+			unsigned disk);
+
+/* Opens the folders again, following no links, because they will be written to.
+ * Returns 0, or -errno and *disk. */
+int recording_no_links(struct recording *rec, unsigned *disk);
+
 /* The number below which everything is settled: what no disk has of it will not
  * come any more, even while the recording is live. */
 uint64_t recording_settled(const struct recording *rec);
