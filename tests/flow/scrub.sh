@@ -3,6 +3,7 @@
 #
 #   6 disks, with parity: bits turn, files go      spate scrub    as it was
 #                         a disk goes              spate rebuild  protected again
+#                         a chunk is torn          spate recover  as it was
 #
 # Whatever is killed in the midst of it goes on when it is run again.
 #
@@ -333,6 +334,45 @@ ln -s else "${disks[0]}/r"
 refused "it is a link" "$SPATE" scrub r --disks "$(disks_list)"
 rm "${disks[0]}/r"
 mv "${disks[0]}/else" "${disks[0]}/r"
+
+# A chunk that is torn is not made from its packets where its group gives it, also
+# if others of the group are in no index yet.
+again
+torn=$(find "${disks[1]}" -name 'r.0*' | sort | sed -n 2p)
+bytes=$(stat -c %s "$torn")
+python3 - "$torn" "${disks[@]}" <<-'END'
+	import struct, sys
+	torn = int(sys.argv[1][-8:])
+	for disk in sys.argv[2:]:
+	    with open(f"{disk}/r/r.index", "r+b") as f:
+	        all = f.read()
+	        kept = [raw for at in range(0, len(all), 64)
+	                if (raw := all[at:at + 64])[54] == 2 or raw[54] == 1
+	                and abs(struct.unpack_from("<Q", raw)[0] - torn) > 1]
+	        f.seek(0)
+	        f.truncate()
+	        f.write(b"".join(kept))
+END
+truncate -s $((bytes / 2)) "$torn"
+keeps
+mend recover r
+same "status of recover" "$status" 0
+same "bytes of the torn chunk" "$(stat -c %s "$torn")" "$bytes"
+same "set aside" "$(jq .aside "$work/mended")" 0
+exact "a torn chunk was recovered" 0 1 2 3 4 5
+verified
+noted
+# With a disk of its group away nothing is decided.
+again
+dies 3
+mend recover r
+same "status of recover" "$status" 0
+[ -s "$torn.aside" ] || fail "$torn is not set aside"
+comes_back 3
+mend recover r
+exact "the disk is back"
+mend rebuild r
+exact "and was rebuilt" 0 1 2 3 4 5
 
 # A stretch without a packet has a record on one disk, which is not lost with it.
 conf_write "$(stream_text 'format = "raw"; sequence = "le64@0"; prefix = 8;
