@@ -40,6 +40,12 @@ told()
 	"$SPATE" info r --json --disks "$(disks_list)" | jq -r "$1"
 }
 
+# listed: how many disks may die, as ls says
+listed()
+{
+	"$SPATE" ls r --json --disks "$(disks_list)" | jq .parity
+}
+
 # verified: verify finds nothing.
 verified()
 {
@@ -264,7 +270,9 @@ grep -qE "chunk .* cannot be mended: .*: packets [0-9]+ to [0-9]+ of run 0, 20" 
 again
 chunks=$(told .chunks)
 lost=$(told '[.packets, .packets_lost] | tostring')
+same "disks that may die" "$(listed)" 1
 dies 3
+same "disks that may die" "$(listed)" 0
 had=$(find "$dead" -name 'r.0*' | wc -l)
 mend rebuild r --dry-run
 same "chunks of a dry run" "$status $(jq .chunks "$work/mended")" "0 $had"
@@ -272,6 +280,7 @@ mend rebuild r
 same "chunks that were rebuilt" "$status $(jq .chunks "$work/mended")" "0 $had"
 same "without parity" "$(jq .unprotected "$work/mended")" 0
 verified
+same "disks that may die" "$(listed)" 1
 same "chunks" "$(told '[.chunks, .with_parity, .computed, .absent] | tostring')" \
 	"[$chunks,$chunks,0,0]"
 same "packets" "$(told '[.packets, .packets_lost] | tostring')" "$lost"
