@@ -133,6 +133,20 @@ tail_damages()
 		conv=notrunc status=none
 }
 
+# chunked: what a program reads that knows chunks by their names alone, as jive5ab
+# and its tools do: each number once, and joined they are the recording.
+chunked()
+{
+	local -a chunks
+
+	mapfile -t chunks < <(find "${disks[@]}" -regextype posix-extended \
+		-regex '.*/(r(_ds[^_.]+)?)/\1\.[0-9]{8}' -printf '%f %p\n' |
+		sort | cut -d' ' -f2)
+	same "numbers that chunks have twice" \
+		"$(printf '%s\n' "${chunks[@]##*/}" | uniq -d)" ""
+	cat "${chunks[@]}" | cmp - "$work/whole" || fail "chunks are not whole"
+}
+
 # file N PATTERN: the Nth file of all disks with such a name.
 file()
 {
@@ -285,6 +299,7 @@ same "chunks" "$(told '[.chunks, .with_parity, .computed, .absent] | tostring')"
 	"[$chunks,$chunks,0,0]"
 same "packets" "$(told '[.packets, .packets_lost] | tostring')" "$lost"
 noted
+chunked
 mend rebuild r
 same "a second run" "$status $(mended)" "0 [0,0,0,0]"
 # So that any other may go, too.
@@ -370,6 +385,7 @@ same "bytes of the torn chunk" "$(stat -c %s "$torn")" "$bytes"
 same "set aside" "$(jq .aside "$work/mended")" 0
 exact "a torn chunk was recovered" 0 1 2 3 4 5
 verified
+chunked
 noted
 # With a disk of its group away nothing is decided.
 again
