@@ -85,6 +85,8 @@ static void
 want(struct rebuild *r, const struct index_record *record, const bool *indexed,
      bool from)
 {
+	if (from && record->number >= r->from->blocks)
+		return; /* an implausible number */
 	if (record->number < r->wants && !indexed[record->number])
 		r->want[record->number] =
 		    (struct wanted){ .record = *record, .from = from };

@@ -145,13 +145,15 @@ group_join(struct new_group *g, const struct recording_block *b)
 		g->gap[g->gaps++] = *gap;
 }
 
-/* Writes all rows of a group, and then lists them.  0 or -errno, and nothing of it
- * is there, unless it could not be removed. */
+/* Writes all rows of a group, and then lists them.  After an error nothing of it
+ * is there, unless one is listed: then all are, and the next run lists the
+ * others.  0 or -errno. */
 static int
 rows_write(struct mend *m, struct new_group *g, struct parity_record *p,
 	   const struct mend_rows *w, const int *disk)
 {
 	char file[LAYOUT_FILE];
+	unsigned listed = 0;
 	int err = 0;
 
 	for (unsigned i = 0; i < p->rows && !err; i++) {
@@ -163,9 +165,10 @@ rows_write(struct mend *m, struct new_group *g, struct parity_record *p,
 		p->row = (uint16_t)i;
 		p->crc = w->crc[i];
 		err = row_list(m, p, g->member, disk[i]);
+		listed += !err;
 	}
-	if (!err)
-		return 0;
+	if (!err || listed)
+		return err;
 	layout_parity(file, m->rec->name, p->group, p->generation);
 	for (unsigned i = 0; i < p->rows; i++)
 		unlinkat(m->rec->part[disk[i]].dir, file, 0);
@@ -207,8 +210,10 @@ group_write(struct mend *m, uint64_t generation, struct new_group *g)
 			 "parity for %u chunks from %" PRIu64 " on cannot be "
 			 "written: %s",
 			 g->members, p.group,
-			 err == -ENOSPC ? "no disk has room for it"
-					: disk_why(err));
+			 err == -ENOSPC	   ? "no disk has room for it"
+			 : err == -EBADMSG ? "they are not all good, which "
+					     "spate scrub mends"
+					   : disk_why(err));
 	} else {
 		m->report->parity += p.rows;
 	}
