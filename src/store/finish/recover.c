@@ -495,20 +495,27 @@ end_all(struct recovery *r)
 	return err;
 }
 
-/* Makes the end record, or takes that of another disk if one has its end. */
+static void
+end_reach(struct index_record *end, const struct index_record *k)
+{
+	if (k->number >= end->number)
+		end->number = k->number + 1;
+	if (k->last_ns > end->last_ns)
+		end->last_ns = k->last_ns;
+}
+
+/* Makes the end record, or takes that of another disk if one has its end.  What
+ * only parity knows of counts, too: its disk is away, or its chunk set aside. */
 static struct index_record
 make_end(const struct recovery *r)
 {
+	const struct parity_table *t = &r->rec->parity;
 	struct index_record end = { .first_ns = r->rec->facts.start_ns };
 
-	for (size_t i = 0; i < r->knowns; i++) {
-		const struct index_record *k = &r->known[i];
-
-		if (k->number >= end.number)
-			end.number = k->number + 1;
-		if (k->last_ns > end.last_ns)
-			end.last_ns = k->last_ns;
-	}
+	for (size_t i = 0; i < r->knowns; i++)
+		end_reach(&end, &r->known[i]);
+	for (size_t i = 0; i < t->numbers; i++)
+		end_reach(&end, parity_member_record(t, &t->by_number[i]));
 	for (unsigned i = 0; i < r->disks->n; i++) {
 		const struct recording_part *part = &r->rec->part[i];
 
