@@ -13,6 +13,7 @@
 #include "cli/mend.h"
 #include "cli/show/site.h"
 #include "cli/show/terminal.h"
+#include "store/disk/configured.h"
 #include "store/recording/recording.h"
 #include "store/repair/mend.h"
 
@@ -292,6 +293,8 @@ mend_run(const struct cli *cli, bool rebuilds, bool dry_run, const char *name,
 
 	if (site_disks(cli, &disks, &fault) < 0)
 		return cli_fail(&fault);
+	if (!cli->disks)
+		disks_reserve(cli->conf, &disks);
 	for (unsigned i = 0; without && i < disks.n; i++) {
 		if (!strcmp(disks.disk[i].path, without))
 			disk_close(&disks.disk[i]);

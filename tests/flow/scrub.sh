@@ -342,6 +342,10 @@ number=$(find "$dead" -name 'r.0*' -printf '%f\n' | sort | head -1)
 for i in 0 1 3 4 5; do
 	head -c "$(stat -c %s "$dead/r/$number")" /dev/urandom >"${disks[i]}/r/$number"
 done
+sed 's/^reserve = .*/reserve = "900T";/' "$conf" >"$work/greedy.conf"
+"$SPATE" rebuild r -c "$work/greedy.conf" >"$work/said" 2>&1 &&
+	fail "rebuild left no reserve"
+grep -q "no disk has room" "$work/said"
 mend rebuild r
 same "rebuilt over others" "$status" 0
 same "set aside" "$(find "${disks[@]}" -name "$number.aside" | wc -l)" 1
