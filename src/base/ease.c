@@ -28,6 +28,13 @@ ease_process(void)
 		IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
 }
 
+void
+ease_end(void)
+{
+	syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0,
+		IOPRIO_PRIO_VALUE(IOPRIO_CLASS_NONE, 0));
+}
+
 static bool
 is_writing(const char *sys, dev_t device)
 {

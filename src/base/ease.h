@@ -12,10 +12,12 @@
  * later, behind everybody else's (ioprio "idle").  While nobody else uses the
  * disk it costs nothing.  Errors are ignored: reading works without it.
  *
- * Only for processes that just read: an fsync at idle priority holds the file
+ * Only for threads that just read: an fsync at idle priority holds the file
  * system's journal, and every writer's fsync waits for it.
  */
 void ease_process(void);
+/* Undoes it for the calling thread, which is about to write. */
+void ease_end(void);
 
 /*
  * Call it for a file that is about to be read.  If its disk has writes in

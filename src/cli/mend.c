@@ -13,6 +13,7 @@
 #include "cli/mend.h"
 #include "cli/show/site.h"
 #include "cli/show/terminal.h"
+#include "store/disk/configured.h"
 #include "store/recording/recording.h"
 #include "store/repair/mend.h"
 
@@ -27,10 +28,11 @@ typedef int mend_function(const struct disks *disks, const char *name,
 struct mend_run {
 	const struct cli *cli;
 	bool dry_run;
-	bool rebuilds; /* else it scrubs */
+	bool rebuilds;	     /* else it scrubs */
+	const char *without; /* a disk that is emptied; NULL: none */
 	struct progress_bar progress;
 	const char *name;
-	unsigned lost; /* chunks, of all recordings */
+	unsigned lost, failed, left; /* of all recordings */
 };
 
 static void
@@ -56,11 +58,11 @@ progress(void *arg, uint64_t done, uint64_t of)
 static void
 print_json(const struct mend_run *m, const struct mend_report *r)
 {
-	json_t *line =
-	    json_pack("{s:s s:b s:i s:i s:i s:i s:I}", "name", m->name,
-		      "dry_run", m->dry_run, "chunks", (int)r->chunks, "parity",
-		      (int)r->parity, "lost", (int)r->lost, "unprotected",
-		      (int)r->left, "bytes", (json_int_t)r->bytes);
+	json_t *line = json_pack(
+	    "{s:s s:b s:i s:i s:i s:i s:i s:I}", "name", m->name, "dry_run",
+	    m->dry_run, "chunks", (int)r->chunks, "parity", (int)r->parity,
+	    "lost", (int)r->lost, "failed", (int)r->failed, "unprotected",
+	    (int)r->left, "bytes", (json_int_t)r->bytes);
 
 	cli_print_json(line);
 	json_decref(line);
@@ -76,14 +78,18 @@ print_text(const struct mend_run *m, const struct mend_report *r)
 	printf("%s:", m->name);
 	if (r->bytes)
 		printf(" %s read back,", units_show_bytes(text, r->bytes));
-	if (!r->chunks && !r->parity && !r->lost)
+	if (!r->chunks && !r->parity && !r->lost && !r->failed)
 		printf(" there was nothing to %s",
 		       m->rebuilds ? "rebuild" : "mend");
 	else
-		printf(" %u chunks and %u parity blocks %s", r->chunks,
-		       r->parity, m->rebuilds ? "rebuilt" : "mended");
+		printf(" %u chunks and %u parity blocks %s%s", r->chunks,
+		       r->parity, m->dry_run ? "would be " : "",
+		       m->rebuilds ? "rebuilt" : "mended");
 	if (r->lost)
 		printf(", %u chunks are lost", r->lost);
+	if (r->failed)
+		printf(", %u could not be %s", r->failed,
+		       m->rebuilds ? "rebuilt" : "mended");
 	if (r->left)
 		printf("; %u chunks have no parity", r->left);
 	printf("%s\n",
@@ -95,6 +101,7 @@ mend_one(struct mend_run *m, const struct disks *disks, const char *name,
 	 struct fault *fault)
 {
 	const struct mend_args args = { .dry_run = m->dry_run,
+					.from = m->without,
 					.say = say,
 					.progress = progress,
 					.arg = m };
@@ -122,29 +129,116 @@ mend_one(struct mend_run *m, const struct disks *disks, const char *name,
 	else
 		print_text(m, &report);
 	m->lost += report.lost;
+	m->failed += report.failed;
+	m->left += report.left;
 	return 0;
 }
 
-/* Those that are being recorded, or are another program's, are passed by. */
 static int
-mend_all(struct mend_run *m, const struct disks *disks)
+names_of(const struct disks *disks, char ***names, size_t *n)
+{
+	int err = recording_list(disks, names, n);
+	struct fault fault;
+
+	if (!err)
+		return CLI_DONE;
+	fault_set(&fault, err, "io", "cannot list the disks");
+	fault_why(&fault, "%s", strerror(-err));
+	return cli_fail(&fault);
+}
+
+static bool
+is_among(char *const *names, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!strcmp(names[i], name))
+			return true;
+	}
+	return false;
+}
+
+/* Another program's recordings have no parity, and are passed by. */
+static int
+mend_all(struct mend_run *m, const struct disks *disks, char *const *names,
+	 size_t n)
 {
 	int status = CLI_DONE, err;
 	struct fault fault;
-	char **names = NULL;
-	size_t n = 0;
 
-	err = recording_list(disks, &names, &n);
-	if (err) {
-		fault_set(&fault, err, "io", "cannot list the disks");
-		fault_why(&fault, "%s", strerror(-err));
-		return cli_fail(&fault);
-	}
 	for (size_t i = 0; i < n; i++) {
 		err = mend_one(m, disks, names[i], &fault);
-		if (err && err != -EBUSY && err != -EINVAL)
+		if (err == -EINVAL && !m->cli->quiet && !m->cli->json)
+			printf("%s: passed by, another program made it\n",
+			       names[i]);
+		if (err && err != -EINVAL)
 			status = cli_fail(&fault);
 	}
+	return status;
+}
+
+static int
+foreign_stays(const struct disks *one, const char *name, const char *path)
+{
+	struct recording *rec;
+	struct fault fault;
+	bool ours;
+
+	if (recording_open_by_index(&rec, one, name, &fault))
+		return CLI_DONE;
+	ours = !strcmp(recording_facts(rec)->made_by, "spate");
+	recording_close(rec);
+	if (ours)
+		return CLI_DONE;
+	fault_set(&fault, -ENOTSUP, "refused", "what %s has of %s stays there",
+		  path, name);
+	fault_why(&fault, "another program made it");
+	return cli_fail(&fault);
+}
+
+/* Names the recordings of a disk that is emptied which no other disk has anything
+ * of, so that they cannot be rebuilt: `names` are those of the others. */
+static int
+alone_name(const struct mend_run *m, char *const *names, size_t n)
+{
+	struct disk disk = { .path = strdup(m->without), .fd = -1 };
+	const struct disks one = { .disk = &disk, .n = 1 };
+	int status = CLI_DONE;
+	char **own = NULL;
+	struct fault fault;
+	size_t owns = 0;
+
+	if (disk.path && !disk_open(&disk) && !names_of(&one, &own, &owns)) {
+		for (size_t i = 0; i < owns; i++) {
+			if (is_among(names, n, own[i])) {
+				status |=
+				    foreign_stays(&one, own[i], m->without);
+				continue;
+			}
+			fault_set(&fault, -ENODATA, "refused",
+				  "%s lies on %s alone", own[i], m->without);
+			fault_hint(&fault, "copy it before the disk is wiped");
+			status |= cli_fail(&fault);
+		}
+	}
+	free(own);
+	if (disk.fd >= 0)
+		disk_close(&disk);
+	free(disk.path);
+	return status;
+}
+
+static int
+mend_named(struct mend_run *m, const struct disks *disks)
+{
+	char **names = NULL;
+	size_t n = 0;
+	int status = names_of(disks, &names, &n);
+
+	if (status != CLI_DONE)
+		return status;
+	status = mend_all(m, disks, names, n);
+	if (m->without)
+		status |= alone_name(m, names, n);
 	free(names);
 	return status;
 }
@@ -152,17 +246,37 @@ mend_all(struct mend_run *m, const struct disks *disks)
 static int
 conclude(const struct mend_run *m)
 {
+	const char *done = m->rebuilds ? "rebuilt" : "mended";
 	struct fault fault;
 
-	if (!m->lost)
-		return CLI_DONE;
-	fault_set(&fault, -ENODATA, "io", "%u chunks cannot be %s", m->lost,
-		  m->rebuilds ? "rebuilt" : "mended");
-	fault_why(&fault, "more of their groups is bad or away than parity "
+	if (m->lost) {
+		fault_set(&fault, -ENODATA, "io", "%u chunks cannot be %s",
+			  m->lost, done);
+		fault_why(&fault,
+			  "more of their groups is bad or away than parity "
 			  "makes up for, or they have none");
-	fault_hint(&fault, "mount the disks that are away, and try again; "
+		fault_hint(&fault,
+			   "mount the disks that are away, and try again; "
 			   "spate export fills what cannot be read");
-	return cli_fail(&fault);
+		return cli_fail(&fault);
+	}
+	if (m->failed) {
+		fault_set(&fault, -EIO, "io",
+			  "%u chunks or parity blocks could not be %s",
+			  m->failed, done);
+		fault_hint(&fault,
+			   "run spate %s again when what is said above "
+			   "is mended",
+			   m->rebuilds ? "rebuild" : "scrub");
+		return cli_fail(&fault);
+	}
+	if (m->left && m->rebuilds) {
+		fault_set(&fault, -ENOSPC, "refused",
+			  "%u chunks have no parity", m->left);
+		fault_why(&fault, "too few disks are there for it");
+		return cli_fail(&fault);
+	}
+	return CLI_DONE;
 }
 
 int
@@ -171,6 +285,7 @@ mend_run(const struct cli *cli, bool rebuilds, bool dry_run, const char *name,
 {
 	struct mend_run m = { .cli = cli,
 			      .rebuilds = rebuilds,
+			      .without = without,
 			      .dry_run = dry_run };
 	struct disks disks;
 	struct fault fault;
@@ -178,12 +293,14 @@ mend_run(const struct cli *cli, bool rebuilds, bool dry_run, const char *name,
 
 	if (site_disks(cli, &disks, &fault) < 0)
 		return cli_fail(&fault);
+	if (!cli->disks)
+		disks_reserve(cli->conf, &disks);
 	for (unsigned i = 0; without && i < disks.n; i++) {
 		if (!strcmp(disks.disk[i].path, without))
 			disk_close(&disks.disk[i]);
 	}
 	if (!name)
-		status = mend_all(&m, &disks);
+		status = mend_named(&m, &disks);
 	else if (mend_one(&m, &disks, name, &fault))
 		status = cli_fail(&fault);
 	disks_clear(&disks);

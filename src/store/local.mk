@@ -17,7 +17,8 @@ libstore_a_SOURCES += \
 # store/parity
 libstore_a_SOURCES += \
 	%D%/parity/code.c %D%/parity/code.h %D%/parity/heal.c \
-	%D%/parity/heal.h %D%/parity/parity.c %D%/parity/parity.h
+	%D%/parity/heal.h %D%/parity/parity.c %D%/parity/parity.h \
+	%D%/parity/parity_file.c %D%/parity/parity_file.h
 
 # store/foreign
 libstore_a_SOURCES += \
@@ -72,10 +73,12 @@ libstore_a_SOURCES += \
 
 # store/repair
 libstore_a_SOURCES += \
-	%D%/repair/mend.c %D%/repair/mend.h \
+	%D%/repair/mend.c %D%/repair/mend.h %D%/repair/mend_priv.h \
 	%D%/repair/protect.c %D%/repair/protect.h %D%/repair/quality_file.c \
-	%D%/repair/quality_file.h %D%/repair/removal.c \
-	%D%/repair/removal.h %D%/repair/verify.c %D%/repair/verify.h \
+	%D%/repair/quality_file.h %D%/repair/rebuild.c \
+	%D%/repair/rebuild_parity.c \
+	%D%/repair/removal.c %D%/repair/removal.h %D%/repair/scrub.c \
+	%D%/repair/verify.c %D%/repair/verify.h \
 	%D%/repair/verify_items.c %D%/repair/verify_items.h
 
 # How a reader's threads read.

@@ -75,6 +75,29 @@ for gone in 0 1 2 3 4 5; do
 	done
 done
 
+# left DISKS...: chunks of which two more disks may die, and one; and all chunks.
+left()
+{
+	with_disks "$@"
+	"$SPATE" info "$taken" --json \
+		--disks "$(IFS=:; echo "${there[*]}")" |
+		jq -r '"\(.with_parity) \(.with_less_parity) \(.chunks)"'
+	with_disks 0 1 2 3 4 5
+}
+
+read -r two one chunks < <(left 0 1 2 3 4 5)
+same "what is left with all disks" "$two $one" "$chunks 0"
+read -r two one chunks < <(left 0 1 2 3 4)
+same "what is left without one" "$((two + one))" "$chunks"
+[ "$one" -gt 0 ] || fail "a disk is away, and $two of $chunks do not mind"
+with_disks 0 1 2 3 4
+"$SPATE" info "$taken" --disks "$(IFS=:; echo "${there[*]}")" >"$work/told"
+grep -qE "parity +of 2 disks, for $two of $chunks chunks, of 1 disk for $one$" \
+	"$work/told" || fail "info says $(cat "$work/told")"
+with_disks 0 1 2 3 4 5
+read -r two one chunks < <(left 0 1 2 3)
+same "what is left without two" "$((two + one < chunks))" 1
+
 # A bit that turned in a chunk, or in parity, or in both; a chunk that is away.
 chunk=$(find "${disks[2]}/$taken" -name "$taken.0*" | sort | sed -n 3p)
 damages "$chunk"

@@ -15,8 +15,8 @@ need_disks ext4 xfs
 names=(a b c d e f)
 for name in "${names[@]}"; do
 	case $name in
-	a | b | c) disk_mount $name 96M ext4 ;;
-	*) disk_mount $name 320M xfs ;;
+	a | b | c) disk_mount $name 640M ext4 ;;
+	*) disk_mount $name 640M xfs ;;
 	esac
 done
 settings=('memory = "256M";' 'reserve = "1M";' 'durable = "1s";')
@@ -143,3 +143,33 @@ disk_umount f
 cmp -n $((1024 * 11000)) "$work/exported" "$work/whole"
 "$SPATE" recover killed --disks "$(disks_list)" >"$work/mended"
 grep -q 'nothing to do' "$work/mended" || fail "a second run: $(cat "$work/mended")"
+
+# Where disks are full, rebuild and scrub say so, and nothing is less than before;
+# with room again they do it.
+full=(a b c d e)
+for name in "${full[@]}"; do
+	room=$(df --output=avail -B1 "$mnt/$name" | tail -1)
+	fallocate -l $((room - (4 << 20))) "$mnt/$name/filler"
+	dd if=/dev/zero of="$mnt/$name/rest" bs=4K status=none 2>/dev/null || true
+done
+parity=$(find "$mnt" -name 'killed.parity.0*' | sort | head -1)
+printf x | dd of="$parity" bs=1 seek=1000 conv=notrunc status=none
+for command in scrub rebuild; do
+	! "$SPATE" $command killed --disks "$(disks_list)" >"$work/mended" \
+		2>"$work/said" || fail "$command of full disks ends with 0"
+	grep -qE "No space|no disk has room" "$work/mended" ||
+		fail "$command says $(cat "$work/mended")"
+done
+for name in "${full[@]}"; do
+	rm "$mnt/$name/filler" "$mnt/$name/rest"
+done
+"$SPATE" export killed "$work/exported" --quiet --force --disks "$(disks_list)"
+cmp -n $((1024 * 11000)) "$work/exported" "$work/whole"
+"$SPATE" scrub killed --disks "$(disks_list)" >"$work/mended" ||
+	fail "scrub: $(cat "$work/mended")"
+"$SPATE" rebuild killed --disks "$(disks_list)" >"$work/mended" ||
+	fail "rebuild: $(cat "$work/mended")"
+"$SPATE" verify killed --disks "$(disks_list)" >"$work/verified" 2>&1 ||
+	fail "verify: $(cat "$work/verified")"
+"$SPATE" export killed "$work/exported" --quiet --force --disks "$(disks_list)"
+cmp -n $((1024 * 11000)) "$work/exported" "$work/whole"

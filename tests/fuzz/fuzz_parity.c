@@ -38,7 +38,7 @@ block_try(const struct parity_table *t, const struct parity_block *b)
 		if (r->bytes > most)
 			most = r->bytes;
 	}
-	require(b->record.bytes == most && most <= PARITY_BYTES);
+	require(b->record.bytes == most && most <= PARITY_MOST);
 }
 
 int
@@ -68,7 +68,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	parity_clear(&t);
 	if (!parity_tail_read(fd, &p, &tail)) {
 		require(p.members <= PARITY_MEMBERS && p.bytes < size);
-		require(p.bytes + parity_tail_bytes(p.members) == size);
+		require(p.bytes + parity_tail_bytes(&p) == size);
 		free(tail);
 	}
 	close(fd);

@@ -32,7 +32,7 @@ row_write(struct made *m, unsigned disk, const struct parity_record *p,
 {
 	uint8_t tail[(MEMBERS + 1) * INDEX_BYTES];
 	struct folder_target target;
-	size_t bytes = parity_tail_bytes(p->members);
+	size_t bytes = parity_tail_bytes(p);
 
 	parity_pack(tail, p, member);
 	ck_assert_int_eq(folder_parity_make(m->folder[disk], p->group,

@@ -217,7 +217,7 @@ static const struct args_option options[] = {
 	  "add: also a folder on the system's own disk; test: also while "
 	  "something is recorded" },
 	{ "rebuild", 0, ARGS_FLAG, offsetof(struct disks_args, rebuild), NULL,
-	  "drop: then put what it had onto the others, by parity" },
+	  "drop: then put what it had onto the others" },
 	{ "size", 0, ARGS_BYTES, offsetof(struct disks_args, size), "SIZE",
 	  "test: of what is written to each disk; 1G" },
 	{ "writer", 0, ARGS_TEXT, offsetof(struct disks_args, writer), "NAME",

@@ -577,7 +577,7 @@ heap_rows(struct table *t, const json_t *info)
 static void
 absent_rows(struct table *t, const json_t *info)
 {
-	char text[UNITS_TEXT];
+	char text[UNITS_TEXT], less[64];
 
 	if (field_number(info, "absent")) {
 		table_cell(t, "absent");
@@ -586,13 +586,16 @@ absent_rows(struct table *t, const json_t *info)
 	}
 	if (field_number(info, "parity")) {
 		table_cell(t, "parity");
+		snprintf(less, sizeof less, ", of 1 disk for %" PRIu64,
+			 field_number(info, "with_less_parity"));
 		table_cell(t,
 			   "of %" PRIu64 " disk%s, for %" PRIu64 " of %" PRIu64
-			   " chunks",
+			   " chunks%s",
 			   field_number(info, "parity"),
 			   field_number(info, "parity") > 1 ? "s" : "",
-			   field_number(info, "protected"),
-			   field_number(info, "chunks"));
+			   field_number(info, "with_parity"),
+			   field_number(info, "chunks"),
+			   field_number(info, "with_less_parity") ? less : "");
 	}
 	if (field_number(info, "computed")) {
 		table_cell(t, "computed");

@@ -694,7 +694,7 @@ info_take(struct session *s, struct info *info)
 		.layout = s->stream->o.layout,
 		.absent = atomic_load(&o->absent),
 		.parity = s->stream->o.parity,
-		.protected =
+		.with_parity =
 		    o->groups ? parity_groups_counts(o->groups).members : 0,
 		.store = store_name(s->shape),
 	};

@@ -51,7 +51,8 @@ struct parity_group {
 	unsigned folding; /* threads that fold, or are about to */
 	bool closed;	  /* no more members */
 	bool failed;	  /* there was no parity block for it */
-	struct index_record member[PARITY_MEMBERS];
+	struct index_record member[PARITY_MEMBERS], gap[PARITY_MEMBERS];
+	unsigned gaps;			    /* before members */
 	struct block *held[PARITY_MEMBERS]; /* NULL: folded in already */
 	char *lines;
 	size_t lines_bytes;
@@ -93,7 +94,7 @@ struct parity_groups {
 uint32_t
 parity_groups_extra(void)
 {
-	return (uint32_t)parity_tail_bytes(PARITY_MEMBERS) + GEOMETRY_PAGE;
+	return (uint32_t)PARITY_TAIL_MOST + GEOMETRY_PAGE;
 }
 
 int
@@ -379,10 +380,12 @@ static void
 row_seal(const struct parity_groups *g, const struct parity_group *p,
 	 struct block_parity *parity, unsigned row)
 {
+	struct index_record record[2 * PARITY_MEMBERS];
 	struct block *b = p->row[row];
 	struct parity_record r = { .group = p->member[0].number,
 				   .bytes = p->bytes,
 				   .members = p->members,
+				   .gaps = p->gaps,
 				   .crc = p->crc[row],
 				   .row = (uint16_t)row,
 				   .rows = (uint16_t)g->a.rows };
@@ -390,8 +393,10 @@ row_seal(const struct parity_groups *g, const struct parity_group *p,
 	if (!p->summed)
 		r.crc = crc32c(0, b->data, p->bytes);
 	b->parity = parity;
-	parity_pack(b->data + p->bytes, &r, p->member);
-	b->bytes = p->bytes + parity_tail_bytes(p->members);
+	memcpy(record, p->member, p->members * sizeof *record);
+	memcpy(record + p->members, p->gap, p->gaps * sizeof *record);
+	parity_pack(b->data + p->bytes, &r, record);
+	b->bytes = p->bytes + parity_tail_bytes(&r);
 	b->used = b->slots;
 	b->number = r.group;
 	memset(b->data + b->bytes, 0, -b->bytes % GEOMETRY_PAGE);
@@ -550,6 +555,8 @@ join(struct parity_groups *g, struct block *b, const struct index_record *r,
 		return NULL;
 	}
 	p->member[p->members] = *r;
+	if (b->gap)
+		p->gap[p->gaps++] = index_gap(r, (uint32_t)b->gap);
 	p->held[p->members++] = b;
 	block_hold(b);
 	atomic_fetch_add(&g->holds, 1);

@@ -57,7 +57,7 @@ stray_path(char path[2 * LAYOUT_FILE], const struct output *o,
 
 	layout_dir(dir, o->name, o->whole ? LAYOUT_MARK6 : LAYOUT_VBS);
 	if (target->parity)
-		layout_parity(file, o->name, target->number);
+		layout_parity(file, o->name, target->number, 0);
 	else
 		layout_chunk(file, o->name, target->number);
 	snprintf(path, 2 * (size_t)LAYOUT_FILE, "%s/%s", dir, file);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/conf.h"
+#include "base/units.h"
 #include "control/control.h"
 
 enum { PATTERNS = 256 };
@@ -115,4 +116,28 @@ disks_configured(const char *path, struct disks *disks, struct fault *fault)
 	err = disks_matched(pattern, n, disks, fault);
 	conf_close(conf);
 	return err;
+}
+
+void
+disks_reserve(const char *path, struct disks *disks)
+{
+	const config_setting_t *key = NULL;
+	struct conf *conf = NULL;
+	struct fault fault;
+	const char *text;
+	uint64_t bytes = 0;
+
+	if (!configuration(path, &conf, &fault) && conf)
+		key = config_setting_get_member(conf_root(conf), "reserve");
+	text = key ? config_setting_get_string(key) : NULL;
+	if (text && units_bytes(text, &bytes))
+		bytes = 0;
+	if (key && !text && config_setting_get_int64(key) > 0)
+		bytes = (uint64_t)config_setting_get_int64(key);
+	for (unsigned i = 0; bytes && i < disks->n; i++) {
+		disks->disk[i].reserve = bytes;
+		disks->disk[i].reserve_asked = bytes;
+	}
+	if (conf)
+		conf_close(conf);
 }

@@ -9,8 +9,8 @@
  * daemon: from a list that the user gives, or from the daemon's configuration.
  *
  * `conf` names the configuration file; NULL is the default one, which need not
- * exist.  Only the keys `disks` and `control.socket` are read: whether the rest
- * is right is for the daemon to say.
+ * exist.  Only the keys `disks`, `reserve` and `control.socket` are read: whether the
+ * rest is right is for the daemon to say.
  */
 enum { CONFIGURED_SOCKET = 256 };
 
@@ -27,6 +27,10 @@ int disks_listed(const char *list, struct disks *disks, struct fault *fault);
  * configuration does not exist; else -errno with a fault. */
 int disks_configured(const char *conf, struct disks *disks,
 		     struct fault *fault);
+
+/* Leaves as much of each disk free as the configuration says, if it can be read
+ * and says so. */
+void disks_reserve(const char *conf, struct disks *disks);
 
 /* The disks that `n` patterns match.  0; -ENOENT if none does; or another
  * -errno, with a fault. */

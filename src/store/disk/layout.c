@@ -256,10 +256,31 @@ layout_protect(char *file, const char *name)
 }
 
 const char *
-layout_parity(char *file, const char *name, uint64_t group)
+layout_parity(char *file, const char *name, uint64_t group, uint64_t generation)
 {
-	snprintf(file, LAYOUT_FILE, "%s.parity.%08" PRIu64, name, group);
+	int length =
+	    snprintf(file, LAYOUT_FILE, "%s.parity.%08" PRIu64, name, group);
+
+	if (generation && length < LAYOUT_FILE)
+		snprintf(file + length, (size_t)(LAYOUT_FILE - length),
+			 ".%016" PRIx64, generation);
 	return file;
+}
+
+bool
+layout_parity_number(const char *file, const char *name, uint64_t *group,
+		     uint64_t *generation)
+{
+	char list[LAYOUT_FILE], made[LAYOUT_FILE];
+	size_t length = strlen(layout_parity_list(list, name));
+
+	if (strncmp(file, list, length) || file[length] != '.')
+		return false;
+	*group = *generation = 0;
+	if (sscanf(file + length, ".%8" SCNu64 ".%16" SCNx64, group,
+		   generation) < 1)
+		return false;
+	return !strcmp(file, layout_parity(made, name, *group, *generation));
 }
 
 const char *
@@ -276,16 +297,32 @@ layout_parity_new(char *file, const char *name)
 	return file;
 }
 
+const char *
+layout_parity_aside(char *aside, const char *file, unsigned n)
+{
+	if (n)
+		snprintf(aside, LAYOUT_FILE, "%.160s.aside%u", file, n);
+	else
+		snprintf(aside, LAYOUT_FILE, "%.160s.aside", file);
+	return aside;
+}
+
 bool
 layout_is_parity(const char *file, const char *name)
 {
-	char list[LAYOUT_FILE], new[LAYOUT_FILE];
-	uint64_t group;
+	const char *mark = strstr(file, ".aside");
+	char list[LAYOUT_FILE], new[LAYOUT_FILE], block[LAYOUT_FILE];
+	uint64_t group, generation;
 
-	layout_parity_list(list, name);
-	return !strcmp(file, list) ||
+	if (mark && mark - file < LAYOUT_FILE &&
+	    !mark[strlen(".aside") + strspn(mark + strlen(".aside"), DIGITS)]) {
+		memcpy(block, file, (size_t)(mark - file));
+		block[mark - file] = '\0';
+		file = block;
+	}
+	return !strcmp(file, layout_parity_list(list, name)) ||
 	       !strcmp(file, layout_parity_new(new, name)) ||
-	       layout_chunk_number(file, list, &group);
+	       layout_parity_number(file, name, &group, &generation);
 }
 
 const char *

@@ -39,7 +39,7 @@ enum {
 	LAYOUT_NAME = 64, /* longest recording name, in bytes */
 	/* room for a recording's name, "_ds" and a stream, with its 0 */
 	LAYOUT_FULL = 2 * LAYOUT_NAME + 4,
-	LAYOUT_FILE = 160, /* room for any file name below, with its 0 */
+	LAYOUT_FILE = 192, /* room for any file name below, with its 0 */
 	LAYOUT_CHUNKS = 100000000, /* block numbers have eight digits */
 	LAYOUT_EXTENSION = 16,	   /* room for an extension, with its 0 */
 };
@@ -97,12 +97,18 @@ const char *layout_cfg(char *file, const char *name);
 /* Checksums of pieces of blocks; and the mark that forbids `rm`. */
 const char *layout_sums(char *file, const char *name);
 const char *layout_protect(char *file, const char *name);
-/* A parity block of the group of this number; and the list of those on this
- * disk (store/parity/parity.h). */
-const char *layout_parity(char *file, const char *name, uint64_t group);
+/* A parity block of the group of this number and generation; and the list of
+ * those on this disk (store/parity/parity.h). */
+const char *layout_parity(char *file, const char *name, uint64_t group,
+			  uint64_t generation);
+/* True if `file` is such a block of recording `name`. */
+bool layout_parity_number(const char *file, const char *name, uint64_t *group,
+			  uint64_t *generation);
 const char *layout_parity_list(char *file, const char *name);
-/* The list while it is made anew, before it is renamed. */
+/* The list, or a parity block, while it is made anew, before it is renamed. */
 const char *layout_parity_new(char *file, const char *name);
+/* The name under which a parity block is set aside, made from its own name. */
+const char *layout_parity_aside(char *aside, const char *file, unsigned n);
 bool layout_is_parity(const char *file, const char *name);
 /* What samples said while it was recorded; nothing needs it. */
 const char *layout_quality(char *file, const char *name);

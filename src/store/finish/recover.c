@@ -250,23 +250,13 @@ recover_open(const struct recovery *r, unsigned disk, const char *file,
 int
 recover_folders(struct recovery *r)
 {
-	for (unsigned i = 0; i < r->disks->n; i++) {
-		struct recording_part *part = &r->rec->part[i];
-		const struct disk *disk = &r->disks->disk[i];
-		int dir;
+	unsigned disk;
+	int err = recording_no_links(r->rec, &disk);
 
-		if (part->dir < 0)
-			continue;
-		dir = layout_dir_open(disk->fd, r->rec->name, DISK_NO_LINKS);
-		if (dir < 0) {
-			snprintf(r->refused, RECOVER_PATH, "%s/%s", disk->path,
-				 r->rec->name);
-			return dir;
-		}
-		close(part->dir);
-		part->dir = dir;
-	}
-	return 0;
+	if (err)
+		snprintf(r->refused, RECOVER_PATH, "%s/%s",
+			 r->disks->disk[disk].path, r->rec->name);
+	return err;
 }
 
 static int
@@ -277,49 +267,216 @@ add_record(struct recovery *r, unsigned disk, const struct index_record *record)
 	return err ? err : recover_know(r, record);
 }
 
+/* Gives a chunk its record, behind that of its gap. */
+static int
+take(struct recovery *r, struct orphan *o, const struct index_record *record,
+     const struct index_record *gap)
+{
+	int err = gap ? add_record(r, o->disk, gap) : 0;
+
+	if (!err)
+		err = add_record(r, o->disk, record);
+	if (err)
+		return err;
+	o->taken = true;
+	o->kept = record->bytes;
+	r->report->rebuilt++;
+	recover_say(r,
+		    "chunk %" PRIu64 " on %s is indexed again: %" PRIu32
+		    " packets, %" PRIu32 " missing",
+		    o->number, r->disks->disk[o->disk].path, record->present,
+		    record->missing);
+	return 0;
+}
+
 static int
 rebuild(struct recovery *r, struct orphan *o)
 {
 	struct index_record record, gap;
+	bool has_gap;
 	int err = recover_chunk(r, o, &record);
 
 	if (err)
 		return err < 0 ? err : 0;
 	recover_add_sum(r, o, &record);
-	if (!(record.flags & INDEX_RECOVERED) && o->left.gap) {
+	has_gap = !(record.flags & INDEX_RECOVERED) && o->left.gap;
+	if (has_gap)
 		gap = index_gap(&record, o->left.gap);
-		err = add_record(r, o->disk, &gap);
+	return take(r, o, &record, has_gap ? &gap : NULL);
+}
+
+/* ---- chunks that their group gives ----------------------------------------- */
+
+/*
+ * A chunk that is not whole is not made from its packets where its group gives
+ * all of it: readers gave that until now, and a record of less would contradict
+ * the parity for ever.  If its group does not give it because a disk is away, it
+ * is set aside, and stays with the group, for the day when the disk is back.
+ */
+
+static bool
+is_orphan(const struct recovery *r, uint64_t number)
+{
+	for (size_t i = 0; i < r->orphans; i++) {
+		if (r->orphan[i].number == number)
+			return true;
 	}
+	return false;
+}
+
+/* True if something of a group is on a disk that is away. */
+static bool
+group_is_away(const struct recovery *r, const struct parity_member *m)
+{
+	const struct recording *rec = r->rec;
+	const struct parity_block *p = &rec->parity.block[m->block];
+	const struct parity_block *first = parity_first(&rec->parity, p);
+	unsigned rows = 0;
+
+	for (uint32_t i = 0; i < p->record.members; i++) {
+		uint64_t number = rec->parity.member[p->first + i].number;
+
+		if ((number >= rec->blocks || rec->block[number].computed) &&
+		    !is_orphan(r, number))
+			return true;
+	}
+	for (p = first; p < rec->parity.block + rec->parity.blocks &&
+			parity_same_group(p, first);
+	     p++)
+		rows++;
+	return rows < first->record.rows;
+}
+
+/* Writes the data of a chunk that its group gives, and the line of its holes. */
+static int
+healed_write(struct recovery *r, const struct orphan *o,
+	     const struct index_record *record, const uint8_t *data)
+{
+	int fd = recover_chunk_open(r, o->disk, o->number, O_RDWR);
+	json_t *line = NULL;
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = write_whole(fd, data, record->bytes, o->left.at);
+	if (!err && !layout_plan_shared(&r->rec->plan) &&
+	    ftruncate(fd, (off_t)record->bytes) < 0)
+		err = -errno;
+	if (!err && fdatasync(fd) < 0)
+		err = -errno;
+	close(fd);
+	if (!err && !recording_has_line(r->rec, o->number, o->disk))
+		line = recording_line(r->rec, o->number);
+	if (line)
+		err = recover_note(r, o->disk, line);
+	json_decref(line);
+	return err;
+}
+
+/* Rebuilds a chunk by its group.  0; -ENODATA: that does not give it; another
+ * -errno. */
+static int
+rebuild_healed(struct recovery *r, struct orphan *o,
+	       const struct parity_member *m)
+{
+	const struct index_record *gap;
+	struct index_record record = *parity_member_record(&r->rec->parity, m);
+	const struct recording_block b = { .record = record, .disk = -1 };
+	uint8_t *data;
+	int err;
+
+	if (r->rec->parity.block[m->block].record.bytes < record.bytes ||
+	    (layout_plan_shared(&r->rec->plan) &&
+	     (!o->left.full || o->left.record.bytes != record.bytes)))
+		return -ENODATA;
+	data = malloc(record.bytes + 1);
+	if (!data)
+		return -ENOMEM;
+	err = recording_heal(r->rec, &b, data, record.bytes, 0);
+	err = err && err != -ENOMEM ? -ENODATA : err;
 	if (!err)
-		err = add_record(r, o->disk, &record);
+		err = healed_write(r, o, &record, data);
+	free(data);
 	if (err)
 		return err;
-	o->taken = true;
-	o->kept = record.bytes;
-	r->report->rebuilt++;
 	recover_say(r,
-		    "chunk %" PRIu64 " on %s is indexed again: %" PRIu32
-		    " packets, %" PRIu32 " missing",
-		    o->number, r->disks->disk[o->disk].path, record.present,
-		    record.missing);
+		    "chunk %" PRIu64 " on %s was not whole, and is written "
+		    "again by its parity",
+		    o->number, r->disks->disk[o->disk].path);
+	recover_add_sum(r, o, &record);
+	gap =
+	    o->number ? parity_find_gap(&r->rec->parity, o->number - 1) : NULL;
+	return take(r, o, &record, gap);
+}
+
+/* Gives a chunk that is not whole its record. */
+static int
+rebuild_torn(struct recovery *r, struct orphan *o)
+{
+	const struct parity_table *t = &r->rec->parity;
+	const struct parity_member *m =
+	    t->numbers && !r->dry ? parity_find(t, o->number) : NULL;
+	char aside[LAYOUT_FILE];
+	int err = m ? rebuild_healed(r, o, m) : -ENODATA;
+
+	if (err != -ENODATA)
+		return err;
+	if (!m || layout_plan_shared(&r->rec->plan) || !group_is_away(r, m))
+		return rebuild(r, o);
+	err = recover_rename(r, o->disk, o->number, aside);
+	if (err)
+		return err;
+	r->report->aside++;
+	recover_say(r,
+		    "chunk %" PRIu64 " on %s is not whole, and renamed to %s: "
+		    "its parity gives it when the disks are back that are away",
+		    o->number, r->disks->disk[o->disk].path, aside);
 	return 0;
 }
 
+static void
+rebuild_progress(const struct recovery *r, uint64_t *done,
+		 const struct orphan *o, uint64_t all)
+{
+	*done += o->bytes;
+	if (r->args->progress)
+		r->args->progress(r->args->arg, *done, all);
+}
+
+/* Those that are whole come first, because they may give others; in a file that
+ * blocks share the order is that of the file. */
 static int
 rebuild_all(struct recovery *r)
 {
-	const struct recover_args *args = r->args;
+	bool whole_first =
+	    r->rec->parity.numbers && !layout_plan_shared(&r->rec->plan);
+	bool *whole = calloc(r->orphans + 1, sizeof *whole);
 	uint64_t done = 0, all = 0;
-	int err = 0;
+	int err = whole ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < r->orphans; i++)
 		all += r->orphan[i].bytes;
-	for (size_t i = 0; i < r->orphans && !err; i++) {
+	for (size_t i = 0; i < r->orphans && whole_first && !err; i++) {
+		whole[i] = recover_is_written(r, &r->orphan[i]);
+		if (!whole[i])
+			continue;
 		err = rebuild(r, &r->orphan[i]);
-		done += r->orphan[i].bytes;
-		if (args->progress)
-			args->progress(args->arg, done, all);
+		rebuild_progress(r, &done, &r->orphan[i], all);
 	}
+	if (!err && whole_first && !r->dry) {
+		recording_settle(r->rec, LAYOUT_CHUNKS);
+		err = recording_refresh(r->rec);
+	}
+	for (size_t i = 0; i < r->orphans && !err; i++) {
+		if (whole[i])
+			continue;
+		err = whole_first || (r->rec->parity.numbers &&
+				      !recover_is_written(r, &r->orphan[i]))
+			  ? rebuild_torn(r, &r->orphan[i])
+			  : rebuild(r, &r->orphan[i]);
+		rebuild_progress(r, &done, &r->orphan[i], all);
+	}
+	free(whole);
 	return err;
 }
 
@@ -338,20 +495,27 @@ end_all(struct recovery *r)
 	return err;
 }
 
-/* Makes the end record, or takes that of another disk if one has its end. */
+static void
+end_reach(struct index_record *end, const struct index_record *k)
+{
+	if (k->number >= end->number)
+		end->number = k->number + 1;
+	if (k->last_ns > end->last_ns)
+		end->last_ns = k->last_ns;
+}
+
+/* Makes the end record, or takes that of another disk if one has its end.  What
+ * only parity knows of counts, too: its disk is away, or its chunk set aside. */
 static struct index_record
 make_end(const struct recovery *r)
 {
+	const struct parity_table *t = &r->rec->parity;
 	struct index_record end = { .first_ns = r->rec->facts.start_ns };
 
-	for (size_t i = 0; i < r->knowns; i++) {
-		const struct index_record *k = &r->known[i];
-
-		if (k->number >= end.number)
-			end.number = k->number + 1;
-		if (k->last_ns > end.last_ns)
-			end.last_ns = k->last_ns;
-	}
+	for (size_t i = 0; i < r->knowns; i++)
+		end_reach(&end, &r->known[i]);
+	for (size_t i = 0; i < t->numbers; i++)
+		end_reach(&end, parity_member_record(t, &t->by_number[i]));
 	for (unsigned i = 0; i < r->disks->n; i++) {
 		const struct recording_part *part = &r->rec->part[i];
 

@@ -29,7 +29,8 @@ struct recover_report {
 	uint64_t torn;	   /* bytes of torn index and checksum tails cut off */
 	uint64_t cut;	   /* bytes of torn chunk tails cut off */
 	uint64_t packets;  /* packets in the recording now */
-	unsigned parity;   /* parity blocks listed again, or removed */
+	unsigned parity;   /* parity blocks listed again, or set aside, or whose
+			      tail was mended */
 	bool closed;	   /* end records were written */
 };
 

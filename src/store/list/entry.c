@@ -383,6 +383,7 @@ take_totals(struct entry_look *l)
 	e->bytes = number_of(end, "bytes");
 	e->packets = number_of(end, "packets");
 	e->missing = loss_count(end, e->packets, 0);
+	e->parity = (unsigned)number_of(l->head, "parity");
 	if (json_array_size(json_object_get(end, "subs")))
 		e->subs =
 		    (unsigned)json_array_size(json_object_get(end, "subs"));
@@ -418,6 +419,11 @@ take_facts(struct entry *e, const struct recording_facts *f)
 	e->missing = f->missing;
 	e->absent = f->absent;
 	e->subs = f->subs;
+	/* That of the chunk which has the least. */
+	if (f->protected == f->chunks)
+		e->parity = f->parity;
+	else
+		e->parity = f->protected + f->weakened == f->chunks;
 }
 
 /* Opens the recording, which reads every record of every disk. */
@@ -605,6 +611,7 @@ entry_json(const struct entry *e, const struct disks *disks)
 		.disks = disks_json(e, disks),
 		.protected = e->protected,
 		.substreams = e->subs,
+		.parity = e->parity,
 		.stream = read ? e->stream : NULL,
 		.format = read ? e->format : NULL,
 		.layout = !read		 ? NULL
@@ -630,6 +637,7 @@ enum {
 	AT_ABSENT,
 	AT_SUBS,
 	AT_PROTECTED,
+	AT_PARITY,
 	AT_DISKS,
 	AT_STREAM,
 	AT_FORMAT,
@@ -715,11 +723,12 @@ entry_row(const struct entry *e)
 
 	disks_show(disks, e->disk);
 	row = json_pack(
-	    "[o, i, I, I, o, I, I, I, i, i, s]", text_json(e->name),
+	    "[o, i, I, I, o, I, I, I, i, i, i, s]", text_json(e->name),
 	    (int)e->state, (json_int_t)e->start_ns, (json_int_t)e->end_ns,
 	    e->counted ? json_integer((json_int_t)e->bytes) : json_null(),
 	    (json_int_t)e->packets, (json_int_t)e->missing,
-	    (json_int_t)e->absent, (int)e->subs, (int)e->protected, disks);
+	    (json_int_t)e->absent, (int)e->subs, (int)e->protected,
+	    (int)e->parity, disks);
 	if (row && !add_texts(row, e))
 		return row;
 	json_decref(row);
@@ -760,6 +769,7 @@ entry_from_row(struct entry *e, const json_t *row)
 	e->absent = (uint64_t)read_number(row, AT_ABSENT);
 	e->subs = (unsigned)read_number(row, AT_SUBS);
 	e->protected = read_number(row, AT_PROTECTED);
+	e->parity = (unsigned)read_number(row, AT_PARITY);
 	read_text(e->name, sizeof e->name, row, AT_NAME);
 	read_text(e->stream, sizeof e->stream, row, AT_STREAM);
 	read_text(e->format, sizeof e->format, row, AT_FORMAT);
@@ -791,7 +801,7 @@ bool
 entry_same(const struct entry *a, const struct entry *b)
 {
 	return a->state == b->state && same_texts(a, b) && same_counts(a, b) &&
-	       a->protected == b->protected &&
+	       a->protected == b->protected && a->parity == b->parity &&
 	       !memcmp(a->disk, b->disk, sizeof a->disk) &&
 	       a->stamp == b->stamp && a->first == b->first &&
 	       a->changed_ns == b->changed_ns && a->begun_ns == b->begun_ns &&

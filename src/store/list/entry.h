@@ -46,6 +46,7 @@ struct entry {
 	uint64_t absent; /* blocks whose record is on no disk */
 	unsigned subs;
 	bool protected;
+	unsigned parity; /* disks that may die now without a loss */
 	/* a bit for each disk that has the recording */
 	uint64_t disk[ENTRY_DISKS / 64];
 	uint64_t stamp;	    /* changes when one of its folders changes */
@@ -87,6 +88,10 @@ struct entry {
 	  "list of the folders that have it", "disks")                         \
 	X(COUNT, substreams, 1 | KEY_COLUMN_MORE, "number of these",           \
 	  "substreams")                                                        \
+	X(COUNT, parity, 1 | KEY_COLUMN_MORE,                                  \
+	  "disks that may die now and nothing is lost: as configured, fewer "  \
+	  "where disks are away",                                              \
+	  "parity")                                                            \
 	X(COUNT, absent, 1, "blocks whose record is on no disk")               \
 	X(TEXT, what, 1 | KEY_OPTIONAL, "what cannot be read")                 \
 	X(TEXT, why, 1 | KEY_OPTIONAL, "why it is unreadable or failed")
@@ -144,7 +149,7 @@ json_t *entry_json(const struct entry *e, const struct disks *disks);
  * An entry as an array, the form in which 10 000 of them go through a socket:
  *
  *   [name, state, start_ns, end_ns, bytes or null, packets, missing, absent,
- *    subs, protected, disks, stream, format, layout, what, why]
+ *    subs, protected, parity, disks, stream, format, layout, what, why]
  *
  * State and protected are numbers, disks is a bit mask in hex, and empty texts
  * at the end are left out.

@@ -416,7 +416,7 @@ parity_heal(struct parity_heal *h, uint8_t **data)
 		uint64_t bytes = h->parity[i].bytes;
 
 		a.parity[i].is = &h->parity[i];
-		a.parity[i].bad = !bytes || bytes > PARITY_BYTES;
+		a.parity[i].bad = !bytes || bytes > PARITY_MOST;
 		if (!a.parity[i].bad && bytes > a.bytes)
 			a.bytes = bytes;
 	}

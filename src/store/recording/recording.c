@@ -235,6 +235,26 @@ find_parts(struct recording *rec)
 	return found ? 0 : err;
 }
 
+int
+recording_no_links(struct recording *rec, unsigned *disk)
+{
+	for (unsigned i = 0; i < rec->disks->n; i++) {
+		struct recording_part *part = &rec->part[i];
+		int dir;
+
+		if (part->dir < 0)
+			continue;
+		*disk = i;
+		dir = layout_dir_open(rec->disks->disk[i].fd, rec->name,
+				      DISK_NO_LINKS);
+		if (dir < 0)
+			return dir;
+		close(part->dir);
+		part->dir = dir;
+	}
+	return 0;
+}
+
 /* ---- the head ---------------------------------------------------------- */
 
 /* Checks the numbers of a shape.  Metadata may be damaged and still parse, and

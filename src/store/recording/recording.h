@@ -129,7 +129,8 @@ struct recording_facts {
 	unsigned absent;    /* numbers whose record is on no disk */
 	unsigned parity;    /* parity blocks of a group, as configured */
 	unsigned computed;  /* chunks whose data follows from parity alone */
-	unsigned protected; /* chunks whose group makes up for any disk */
+	unsigned protected; /* chunks that survive `parity` disks more */
+	unsigned weakened;  /* others that survive one disk more */
 	/* rows only: bytes that are in the records but in no chunk */
 	uint64_t left_out;
 	uint64_t torn;		 /* bytes of torn index tails */

@@ -73,8 +73,10 @@ enum {
 	X(COUNT, absent, INFO, "blocks whose record is on no disk")            \
 	X(COUNT, parity, INFO,                                                 \
 	  "disks that may die without a loss, as configured")                  \
-	X(COUNT, protected, INFO,                                              \
-	  "of `chunks`, those with parity on another disk")                    \
+	X(COUNT, with_parity, INFO,                                            \
+	  "of `chunks`, those that survive when `parity` disks die now")       \
+	X(COUNT, with_less_parity, INFO,                                       \
+	  "of `chunks`, others that survive when one disk dies now")           \
 	X(COUNT, computed, INFO,                                               \
 	  "of `chunks`, those of disks that are away, which parity gives")     \
 	X(JSON, resumed, INFO,                                                 \

@@ -464,19 +464,52 @@ load_line(const struct recording *rec, const struct recording_line *line)
 	return object;
 }
 
-/* Parses the line of holes of a block, from the block's own disk; NULL if there
- * is none that can be read. */
+static const struct recording_line *
+seek_line(const struct recording *rec, uint64_t number, unsigned disk)
+{
+	const struct recording_line key = { .number = number, .disk = disk };
+
+	return rec->lines
+		   ? bsearch(&key, rec->line, rec->lines, sizeof key, by_number)
+		   : NULL;
+}
+
+/* Parses the line of holes of a block, from its own disk; else from another one,
+ * that has parity of its group, or had the block before.  NULL if there is none
+ * that can be read. */
 static json_t *
 find_line(const struct recording *rec, const struct recording_block *b)
 {
-	struct recording_line key = { .number = b->record.number,
-				      .disk = (unsigned)b->disk };
-	const struct recording_line *found = NULL;
+	const struct recording_line *found;
+	json_t *line = NULL;
 
-	if (rec->lines && b->disk >= 0 && !rec->part[b->disk].hangs)
-		found =
-		    bsearch(&key, rec->line, rec->lines, sizeof key, by_number);
-	return found ? load_line(rec, found) : NULL;
+	if (b->disk >= 0 && !rec->part[b->disk].hangs) {
+		found = seek_line(rec, b->record.number, (unsigned)b->disk);
+		line = found ? load_line(rec, found) : NULL;
+	}
+	for (unsigned i = 0; i < rec->disks->n && !line; i++) {
+		if (rec->part[i].dir < 0 || rec->part[i].hangs)
+			continue;
+		found = seek_line(rec, b->record.number, i);
+		line = found ? load_line(rec, found) : NULL;
+	}
+	return line;
+}
+
+json_t *
+recording_line(const struct recording *rec, uint64_t number)
+{
+	const struct recording_block none = { .record.number = number,
+					      .disk = -1 };
+
+	return find_line(rec,
+			 number < rec->blocks ? &rec->block[number] : &none);
+}
+
+bool
+recording_has_line(const struct recording *rec, uint64_t number, unsigned disk)
+{
+	return seek_line(rec, number, disk) != NULL;
 }
 
 static uint64_t

@@ -62,25 +62,115 @@ recording_protects(const struct recording *rec, uint64_t number)
 	return rec->parity.numbers && parity_find(&rec->parity, number);
 }
 
-/* Notes that a disk has something of a group.  False: it has already. */
+/* True if a member is there as its group knows it. */
 static bool
-disk_note(struct block_bars *bars, int disk)
+member_there(const struct recording *rec, const struct index_record *r)
 {
-	if (disk < 0 || disk >= BLOCK_DISKS ||
-	    block_bars_has(bars, (unsigned)disk))
-		return false;
-	block_bars_add(bars, (unsigned)disk);
-	return true;
+	const struct recording_block *b =
+	    r->number < rec->blocks ? &rec->block[r->number] : NULL;
+
+	return b && b->disk >= 0 && !b->computed &&
+	       b->record.kind == INDEX_BLOCK && b->record.bytes == r->bytes &&
+	       (!(b->record.flags & r->flags & INDEX_SUMMED) ||
+		b->record.crc == r->crc);
 }
 
-/* The first parity block of the group that a parity block is of: they lie side by
- * side in the table. */
-static const struct parity_block *
-group_first(const struct parity_table *t, const struct parity_block *p)
+/* What a group has: how many of its blocks each disk has, and how many may be
+ * missing beyond those that are. */
+struct group_state {
+	uint8_t on[BLOCK_DISKS]; /* at most 255 */
+	unsigned lost, rows;
+	bool doubled; /* a disk has two */
+};
+
+static void
+state_add(struct group_state *s, int disk)
 {
-	while (p > t->block && p[-1].record.group == p->record.group)
-		p--;
-	return p;
+	if (disk < 0 || disk >= BLOCK_DISKS)
+		return;
+	s->doubled |= s->on[disk] > 0;
+	s->on[disk] += s->on[disk] < UINT8_MAX;
+}
+
+static void
+group_look(const struct recording *rec, const struct parity_block *p,
+	   struct group_state *s)
+{
+	const struct parity_table *t = &rec->parity;
+	const struct parity_block *first = parity_first(t, p);
+	bool seen[PARITY_ROWS] = { false };
+
+	*s = (struct group_state){ .lost = 0 };
+	for (uint32_t i = 0; i < p->record.members; i++) {
+		const struct index_record *r = &t->member[p->first + i];
+
+		if (member_there(rec, r))
+			state_add(s, rec->block[r->number].disk);
+		else
+			s->lost++;
+	}
+	/* Of two blocks of a row, where a disk came back, one is enough. */
+	for (p = first; p < t->block + t->blocks && parity_same_group(p, first);
+	     p++) {
+		if (seen[p->record.row] || p->disk >= BLOCK_DISKS ||
+		    s->on[p->disk])
+			continue;
+		seen[p->record.row] = true;
+		state_add(s, (int)p->disk);
+		s->rows++;
+	}
+	for (p = first; p < t->block + t->blocks && parity_same_group(p, first);
+	     p++) {
+		if (seen[p->record.row])
+			continue;
+		seen[p->record.row] = true;
+		state_add(s, (int)p->disk);
+		s->rows++;
+	}
+}
+
+unsigned
+recording_margin(const struct recording *rec, uint64_t number)
+{
+	const struct parity_table *t = &rec->parity;
+	const struct parity_member *m;
+	struct group_state s;
+	unsigned left, may = 0;
+
+	m = t->numbers ? parity_find(t, number) : NULL;
+	if (!m)
+		return 0;
+	group_look(rec, &t->block[m->block], &s);
+	if (s.lost >= s.rows)
+		return 0;
+	/* The worst disks go first. */
+	for (left = s.rows - s.lost; left; may++) {
+		unsigned worst = 0;
+
+		for (unsigned i = 1; i < BLOCK_DISKS; i++) {
+			if (s.on[i] > s.on[worst])
+				worst = i;
+		}
+		if (!s.on[worst] || s.on[worst] > left)
+			break;
+		left -= s.on[worst];
+		s.on[worst] = 0;
+	}
+	return may;
+}
+
+bool
+recording_is_whole(const struct recording *rec, uint64_t number)
+{
+	const struct parity_table *t = &rec->parity;
+	const struct parity_member *m;
+	struct group_state s;
+
+	m = t->numbers ? parity_find(t, number) : NULL;
+	if (!m)
+		return false;
+	group_look(rec, &t->block[m->block], &s);
+	return !s.lost && !s.doubled;
 }
 
 unsigned
@@ -88,12 +178,12 @@ recording_parity_rows(const struct recording *rec,
 		      const struct parity_member *m)
 {
 	const struct parity_table *t = &rec->parity;
-	const struct parity_block *p = &t->block[m->block];
-	uint64_t group = p->record.group;
+	const struct parity_block *first =
+	    parity_first(t, &t->block[m->block]);
 	unsigned rows = 0, last = PARITY_ROWS;
 
-	for (p = group_first(t, p);
-	     p < t->block + t->blocks && p->record.group == group; p++) {
+	for (const struct parity_block *p = first;
+	     p < t->block + t->blocks && parity_same_group(p, first); p++) {
 		rows += p->record.row != last;
 		last = p->record.row;
 	}
@@ -113,31 +203,14 @@ recording_is_safe(const struct recording *rec, uint64_t number)
 {
 	const struct parity_table *t = &rec->parity;
 	const struct parity_member *m;
-	const struct parity_block *p;
-	struct block_bars bars = { 0 };
-	unsigned rows = 0, wanted;
-	uint64_t group;
+	struct group_state s;
 
 	m = t->numbers ? parity_find(t, number) : NULL;
 	if (!m)
 		return false;
-	p = &t->block[m->block];
-	group = p->record.group;
-	wanted = p->record.rows;
-	for (uint32_t i = 0; i < p->record.members; i++) {
-		uint64_t n = t->member[p->first + i].number;
-
-		if (n >= rec->blocks || rec->block[n].computed ||
-		    !disk_note(&bars, rec->block[n].disk))
-			return false;
-	}
-	for (p = group_first(t, p);
-	     p < t->block + t->blocks && p->record.group == group; p++) {
-		if (!disk_note(&bars, (int)p->disk))
-			return false;
-		rows++;
-	}
-	return rows == wanted;
+	group_look(rec, &t->block[m->block], &s);
+	return !s.lost && !s.doubled &&
+	       s.rows == t->block[m->block].record.rows;
 }
 
 void
@@ -145,8 +218,12 @@ recording_compute(const struct recording *rec, struct recording_block *b)
 {
 	const struct parity_table *t = &rec->parity;
 	const struct parity_member *m;
+	const struct index_record *gap;
 
 	m = t->numbers ? parity_find(t, b->record.number) : NULL;
+	gap = m ? NULL : parity_find_gap(t, b->record.number);
+	if (gap)
+		b->record = *gap;
 	if (!m)
 		return;
 	b->record = *parity_member_record(t, m);
@@ -206,7 +283,8 @@ parity_source(const struct recording *rec, const struct parity_block *p,
 				     .crc = p->record.crc,
 				     .summed = true };
 	source_dir(rec, s, (int)p->disk);
-	layout_parity(s->file, rec->name, p->record.group);
+	layout_parity(s->file, rec->name, p->record.group,
+		      p->record.generation);
 }
 
 struct parity_heal *
@@ -229,9 +307,8 @@ recording_heal_plan(const struct recording *rec, uint64_t number)
 	h->rows = p->record.rows;
 	for (uint32_t i = 0; i < p->record.members; i++)
 		member_source(rec, &t->member[p->first + i], &h->member[i]);
-	for (p = group_first(t, p);
-	     p < t->block + t->blocks &&
-	     p->record.group == t->block[m->block].record.group;
+	for (p = parity_first(t, p); p < t->block + t->blocks &&
+				     parity_same_group(p, &t->block[m->block]);
 	     p++) {
 		if (p->record.row < h->rows)
 			parity_source(rec, p, &h->parity[p->record.row]);

@@ -272,7 +272,8 @@ sum_files(struct recording *rec)
 	struct recording_facts *f = &rec->facts;
 
 	f->bytes = f->left_out = 0;
-	f->chunks = f->gaps = f->absent = f->computed = f->protected = 0;
+	f->chunks = f->gaps = f->absent = f->computed = 0;
+	f->protected = f->weakened = 0;
 	for (unsigned i = 0; i < f->subs; i++) {
 		f->bytes += rec->sub[i].bytes;
 		f->chunks += rec->sub[i].chunks;
@@ -280,12 +281,15 @@ sum_files(struct recording *rec)
 	}
 	for (size_t i = 0; i < rec->blocks; i++) {
 		const struct recording_block *b = &rec->block[i];
+		unsigned margin;
 
 		f->absent += b->record.kind == RECORDING_ABSENT;
 		f->computed += b->computed;
 		if (b->record.kind != INDEX_BLOCK)
 			continue;
-		f->protected += recording_is_safe(rec, b->record.number);
+		margin = recording_margin(rec, b->record.number);
+		f->protected += f->parity && margin >= f->parity;
+		f->weakened += margin && margin < f->parity;
 		f->left_out += b->record.bytes - b->bytes;
 	}
 }

@@ -185,6 +185,17 @@ int recording_open_foreign(struct recording **rec, const struct disks *disks,
 /* Reads what is new in the metadata of all disks.  0 or -ENOMEM. */
 int recording_meta(struct recording *rec);
 
+/* The line with the holes of a block, from its own disk if that has one, else
+ * from another one; a new reference, or NULL.  recording_has_line(): has this
+ * disk one? */
+json_t *recording_line(const struct recording *rec, uint64_t number);
+bool recording_has_line(const struct recording *rec, uint64_t number,
+			unsigned disk);
+
+/* Opens the folders again, following no links, because they will be written to.
+ * Returns 0, or -errno and *disk. */
+int recording_no_links(struct recording *rec, unsigned *disk);
+
 /* The number below which everything is settled: what no disk has of it will not
  * come any more, even while the recording is live. */
 uint64_t recording_settled(const struct recording *rec);
@@ -277,9 +288,18 @@ unsigned recording_parity_rows(const struct recording *rec,
 /* The number behind the last block that is in a group. */
 uint64_t recording_parity_end(const struct recording *rec);
 
-/* True if its group makes up for any disk: all of it is there, each block of it on
- * another disk. */
+/* True if its group makes up for as many disks as it has parity blocks: all of
+ * them are there, and all members as the group knows them, each on another
+ * disk. */
 bool recording_is_safe(const struct recording *rec, uint64_t number);
+
+/* True if all members of its group are there, and no disk has two blocks of the
+ * group: what it may lack is parity blocks. */
+bool recording_is_whole(const struct recording *rec, uint64_t number);
+
+/* How many further disks may go, whichever they are, before a block cannot be
+ * computed. */
+unsigned recording_margin(const struct recording *rec, uint64_t number);
 
 /* Says how a block follows from its group, for parity_heal(): freed by the
  * caller.  The folders are borrowed from the recording; those of disks that hang

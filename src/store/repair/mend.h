@@ -17,23 +17,29 @@
  *            for all chunks that have none any more
  *
  * Either may be interrupted and run again: what is done is done.  A file appears
- * under its name when it is durable, and the metadata notes a chunk before, so
- * that `recover`, which rebuild calls, indexes it.
+ * under its name when it is durable, and new parity is written and listed before
+ * the old one goes.
  *
- * A recording that is being written is refused (-EBUSY), and so is another
- * program's.  Chunks in a file that all blocks of a disk share are mended, and
- * not rebuilt.
+ * Both hold a lock on the recording's folders, so only one of them works on it at
+ * a time; readers go on.  One that is being written is refused (-EBUSY), and so
+ * are one that has no end and another program's (-EINVAL).  Chunks in a file that
+ * all blocks of a disk share are mended, and not rebuilt.
  */
 struct mend_report {
 	uint64_t bytes;	 /* read back, by scrub */
 	unsigned chunks; /* mended, or put elsewhere */
-	unsigned parity; /* parity blocks mended or made */
+	unsigned parity; /* parity blocks mended, listed or made */
 	unsigned lost;	 /* chunks that nothing gives */
-	unsigned left;	 /* chunks that are still without parity */
+	unsigned
+	    failed;    /* chunks and parity blocks that could not be written */
+	unsigned left; /* chunks that are still without parity */
 };
 
 struct mend_args {
 	bool dry_run; /* write nothing */
+	/* A disk that is to be emptied and is not among `disks`, as a source for
+	 * rebuild; NULL: none. */
+	const char *from;
 	/* Called for each thing done, and with bytes read or written so far.
 	 * Either may be NULL. */
 	void (*say)(void *arg, const char *sentence);
@@ -41,7 +47,7 @@ struct mend_args {
 	void *arg;
 };
 
-/* 0, or -errno with a fault.  What is lost is no error. */
+/* 0, or -errno with a fault.  What is lost or failed is no error. */
 int scrub(const struct disks *disks, const char *name,
 	  const struct mend_args *args, struct mend_report *report,
 	  struct fault *fault);

@@ -24,6 +24,7 @@
 #include "store/disk/disk.h"
 #include "store/disk/file.h"
 #include "store/record/heap_chunk.h"
+#include "store/parity/parity_file.h"
 #include "store/repair/verify_items.h"
 
 /* ---- the file that blocks share ------------------------------------------ */
@@ -691,91 +692,109 @@ absent_say(struct verification *c, size_t from)
 {
 	const struct recording *rec = c->rec;
 	struct verify_part *none = part_none(c);
+	char place[VERIFY_PLACE];
 	size_t to = from;
 
 	while (to + 1 < rec->blocks &&
 	       rec->block[to + 1].record.kind == RECORDING_ABSENT)
 		to++;
+	verify_place(rec, from, to, place);
 	if (to == from)
 		verify_say(none, VERIFY_ABSENT,
-			   "block %zu is on none of the disks", from);
+			   "block %zu is on none of the disks%s", from, place);
 	else
 		verify_say(none, VERIFY_ABSENT,
-			   "blocks %zu to %zu are on none of the disks", from,
-			   to);
+			   "blocks %zu to %zu are on none of the disks%s", from,
+			   to, place);
 	return to;
 }
 
-/* Reports a stretch of blocks whose disk is away: those that parity gives, or
- * those that it does not give.  Returns the last one. */
-static size_t
-computed_say(struct verification *c, size_t from)
+/* True if parity gives a block whose disk is away. */
+static bool
+computed_is_given(struct verification *c, size_t i)
 {
-	struct recording *rec = c->rec;
-	bool gives = !recording_heal(rec, &rec->block[from], NULL, 0, 0);
-	size_t to = from;
+	const struct recording_block *b = &c->rec->block[i];
+	bool gives = !recording_heal(c->rec, b, NULL, 0, 0);
 
-	while (to + 1 < rec->blocks && rec->block[to + 1].computed &&
-	       gives == !recording_heal(rec, &rec->block[to + 1], NULL, 0, 0))
-		to++;
-	verify_say(part_none(c), gives ? VERIFY_COMPUTED : VERIFY_ABSENT,
-		   gives ? "block%s %zu to %zu: the disk is away, parity gives "
-			   "the data"
-			 : "block%s %zu to %zu: the disk is away, and of the "
-			   "other disks of its group too many do not give "
-			   "theirs",
-		   to > from ? "s" : "", from, to);
-	return to;
+	c->done += b->record.bytes;
+	if (c->hooks->progress)
+		c->hooks->progress(c->hooks->arg, c->done, c->total);
+	return gives;
 }
 
 static void
+computed_say(struct verification *c, size_t from, size_t to, bool gives)
+{
+	char place[VERIFY_PLACE];
+
+	verify_say(part_none(c), gives ? VERIFY_COMPUTED : VERIFY_ABSENT,
+		   gives ? "block%s %zu to %zu: the disk is away, parity gives "
+			   "the data%s"
+			 : "block%s %zu to %zu: the disk is away, and of the "
+			   "other disks of its group too many do not give "
+			   "theirs%s",
+		   to > from ? "s" : "", from, to,
+		   verify_place(c->rec, from, to, place));
+}
+
+/* Reports the stretches of blocks whose disk is away: those that parity gives, and
+ * those that it does not give. */
+static void
 check_computed(struct verification *c)
 {
-	for (size_t i = 0; i < c->rec->blocks; i++) {
-		if (c->rec->block[i].computed)
-			i = computed_say(c, i);
+	const struct recording *rec = c->rec;
+	bool open = false, was = false;
+	size_t from = 0;
+
+	for (size_t i = 0; i <= rec->blocks; i++) {
+		bool is = i < rec->blocks && rec->block[i].computed;
+		bool gives = is && computed_is_given(c, i);
+
+		if (open && (!is || gives != was)) {
+			computed_say(c, from, i - 1, was);
+			open = false;
+		}
+		if (is && !open) {
+			open = true;
+			was = gives;
+			from = i;
+		}
 	}
+}
+
+static void
+parity_read_on(void *arg, size_t bytes)
+{
+	struct verify_part *p = arg;
+
+	p->report.bytes += bytes;
 }
 
 /* Reads a parity block back. */
 static void
 parity_check(struct verify_part *p, const struct parity_block *b)
 {
-	struct recording *rec = p->check->rec;
+	const struct recording *rec = p->check->rec;
 	char file[LAYOUT_FILE];
-	uint32_t crc = 0;
-	uint64_t at = 0;
-	ssize_t got = 1;
-	int fd;
+	int fd, err;
 
-	layout_parity(file, rec->name, b->record.group);
+	layout_parity(file, rec->name, b->record.group, b->record.generation);
 	fd =
 	    disk_open_at(rec->part[p->disk].dir, file, O_RDONLY, DISK_NO_LINKS);
-	while (fd >= 0 && got > 0 && at < b->record.bytes) {
-		uint64_t left = b->record.bytes - at;
-
-		got =
-		    read_whole(fd, p->buffer,
-			       left < VERIFY_BUFFER ? left : VERIFY_BUFFER, at);
-		if (got > 0)
-			crc = crc32c(crc, p->buffer, (size_t)got);
-		at += got > 0 ? (uint64_t)got : 0;
-	}
+	err =
+	    fd < 0 ? fd : parity_data_check(fd, &b->record, parity_read_on, p);
 	if (fd >= 0)
 		close(fd);
-	p->report.bytes += at;
-	if (fd < 0 || at < b->record.bytes)
+	if (err == -EBADMSG)
+		verify_say(p, VERIFY_PARITY,
+			   "the parity of group %" PRIu64 " on %s is damaged",
+			   b->record.group, verify_path(p));
+	else if (err)
 		verify_say(p, VERIFY_PARITY,
 			   "the parity of group %" PRIu64 " on %s cannot be "
 			   "read: %s",
 			   b->record.group, verify_path(p),
-			   fd < 0    ? disk_why(fd)
-			   : got < 0 ? strerror((int)-got)
-				     : "it is too short");
-	else if (crc != b->record.crc)
-		verify_say(p, VERIFY_PARITY,
-			   "the parity of group %" PRIu64 " on %s is damaged",
-			   b->record.group, verify_path(p));
+			   err == -ENODATA ? "it is too short" : disk_why(err));
 }
 
 static void
@@ -1124,7 +1143,7 @@ verify(struct recording *rec, const struct disks *disks,
 		c.part[i].disk = i;
 	}
 	for (size_t i = 0; i < rec->blocks; i++) {
-		if (rec->block[i].disk >= 0 && !rec->block[i].computed)
+		if (rec->block[i].disk >= 0)
 			c.total += rec->block[i].record.bytes;
 	}
 	pthread_mutex_init(&c.lock, NULL);

@@ -328,6 +328,51 @@ words_make(struct verify_text *w, const struct verification *c,
 	words_place(w, c, f);
 }
 
+/* The time of the last packet before a block, or of the first one behind it. */
+static int64_t
+time_near(const struct recording *rec, uint64_t number, int way)
+{
+	while (number < rec->blocks) {
+		const struct index_record *r = &rec->block[number].record;
+
+		if (r->kind == INDEX_BLOCK)
+			return way < 0 ? r->last_ns : r->first_ns;
+		number += (uint64_t)way;
+	}
+	return 0;
+}
+
+const char *
+verify_place(const struct recording *rec, uint64_t from, uint64_t to,
+	     char text[VERIFY_PLACE])
+{
+	const struct recording_block *a = &rec->block[from];
+	const struct recording_block *b = &rec->block[to];
+	bool known = a->record.kind == INDEX_BLOCK;
+	uint64_t end = b->record.first + b->bytes / rec->shape.payload;
+	char one[UNITS_TEXT], two[UNITS_TEXT];
+	int64_t first_ns, last_ns;
+	int n = 0;
+
+	*text = '\0';
+	if (rec->shape.store != HEAP_ROW && (known || rec->facts.subs == 1) &&
+	    a->record.run == b->record.run && a->record.sub == b->record.sub &&
+	    end > a->record.first)
+		n = snprintf(text, VERIFY_PLACE,
+			     ": %s %" PRIu64 " to %" PRIu64 " of run %" PRIu32,
+			     rec->shape.store == HEAP_CUBE ? "items"
+							   : "packets",
+			     a->record.first, end - 1, a->record.run);
+	first_ns = known ? a->record.first_ns : time_near(rec, from, -1);
+	last_ns = b->record.kind == INDEX_BLOCK ? b->record.last_ns
+						: time_near(rec, to, 1);
+	if (first_ns && last_ns)
+		snprintf(text + n, (size_t)(VERIFY_PLACE - n), "%s %s to %s",
+			 n ? "," : ":", units_show_time_ns(one, first_ns),
+			 units_show_time_ns(two, last_ns));
+	return text;
+}
+
 static void
 tell(struct verification *c, const struct verify_finding *f)
 {

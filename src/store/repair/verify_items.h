@@ -82,6 +82,13 @@ void verify_take_back(struct verify_part *p, enum verify_kind kind, size_t n);
 
 void verify_items_free(struct verification *c);
 
+/* Says which packets blocks `from` to `to` have, and from when they are, behind
+ * ": "; of blocks that are away what follows from their neighbours.  "" if
+ * nothing is known.  Returns `text`. */
+enum { VERIFY_PLACE = 192 };
+const char *verify_place(const struct recording *rec, uint64_t from,
+			 uint64_t to, char text[VERIFY_PLACE]);
+
 const char *verify_path(const struct verify_part *p);
 
 /* Hands all items on as findings. */

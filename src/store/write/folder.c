@@ -27,6 +27,7 @@
 #include "store/disk/file.h"
 #include "store/disk/layout.h"
 #include "store/foreign/vbs_cfg.h"
+#include "store/parity/parity_file.h"
 #include "store/record/geometry.h"
 #include "store/record/meta.h"
 #include "store/record/sums.h"
@@ -700,7 +701,7 @@ folder_target_undo(struct folder *folder, const struct folder_target *target)
 		return data_target_undo(folder, target);
 	close(target->fd);
 	if (target->parity)
-		layout_parity(file, folder->plan.name, target->number);
+		layout_parity(file, folder->plan.name, target->number, 0);
 	else
 		layout_chunk(file, folder->plan.name, target->number);
 	return unlinkat(folder->dir, file, 0) < 0 ? -errno : 0;
@@ -834,7 +835,7 @@ folder_parity_make(struct folder *folder, uint64_t group, uint64_t bytes,
 {
 	char file[LAYOUT_FILE];
 	int fd =
-	    file_make(folder, layout_parity(file, folder->plan.name, group),
+	    file_make(folder, layout_parity(file, folder->plan.name, group, 0),
 		      flags, bytes);
 
 	if (fd < 0)
@@ -847,32 +848,12 @@ folder_parity_make(struct folder *folder, uint64_t group, uint64_t bytes,
 	return 0;
 }
 
-/* Readers of the list seek the next good record, so a torn end needs no
- * repair: it is only followed at a whole record. */
-static int
-parity_list_open(struct folder *f)
-{
-	char file[LAYOUT_FILE];
-	off_t end;
-
-	f->parity.fd =
-	    disk_open_at(f->dir, layout_parity_list(file, f->plan.name),
-			 O_CREAT | O_RDWR | O_APPEND, DISK_NO_LINKS);
-	if (f->parity.fd < 0)
-		return f->parity.fd;
-	end = lseek(f->parity.fd, 0, SEEK_END);
-	if (end >= 0)
-		end -= end % INDEX_BYTES;
-	if (end < 0 || ftruncate(f->parity.fd, end) < 0)
-		return -errno;
-	f->parity.bytes = end;
-	return 0;
-}
-
 int
 folder_parity_sync(struct folder *f, const void *tails, size_t bytes)
 {
-	int err = f->parity.fd < 0 ? parity_list_open(f) : 0;
+	int err = f->parity.fd < 0
+		      ? parity_list_open(f->dir, f->plan.name, &f->parity)
+		      : 0;
 
 	/* The names of the blocks, and the lines that came with them. */
 	if (!err && fsync(f->dir) < 0)

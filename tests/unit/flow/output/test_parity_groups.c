@@ -168,8 +168,7 @@ said(unsigned i)
 	ck_assert_int_eq(
 	    parity_unpack(&p, put[i]->data + put[i]->parity->bytes), 0);
 	ck_assert_uint_eq(p.bytes, put[i]->parity->bytes);
-	ck_assert_uint_eq(put[i]->bytes,
-			  p.bytes + parity_tail_bytes(p.members));
+	ck_assert_uint_eq(put[i]->bytes, p.bytes + parity_tail_bytes(&p));
 	return p;
 }
 

@@ -245,6 +245,7 @@ START_TEST(row)
 			   .absent = 5,
 			   .subs = 6,
 			   .protected = true,
+			   .parity = 2,
 			   .disk = { 0, UINT64_C(1) << 63, 5, 0 } },
 		     b;
 	json_t *j = entry_row(&a);

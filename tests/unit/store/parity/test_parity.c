@@ -17,6 +17,7 @@
 #include "store/parity/code.h"
 #include "store/parity/heal.h"
 #include "store/parity/parity.h"
+#include "store/parity/parity_file.h"
 
 enum { MEMBERS = 7, MOST = 3 << 20 };
 
@@ -334,7 +335,7 @@ tail(uint8_t *raw, uint64_t group, uint16_t r, unsigned members)
 			p.bytes = m[i].bytes;
 	}
 	parity_pack(raw, &p, m);
-	return parity_tail_bytes(members);
+	return parity_tail_bytes(&p);
 }
 
 static void
@@ -372,7 +373,7 @@ START_TEST(a_table_has_what_the_lists_say)
 		.group = 24, .bytes = UINT64_MAX, .members = 3, .rows = 2
 	};
 	parity_pack(raw + n, &lie, three);
-	n += parity_tail_bytes(3);
+	n += parity_tail_bytes(&lie);
 	/* A torn tail. */
 	n += tail(raw + n, 20, 1, 3) - 1;
 	list_read(&t, raw, n, 2);
@@ -402,7 +403,172 @@ START_TEST(a_table_has_what_the_lists_say)
 }
 END_TEST
 
+/* ---- generations, gaps, hostile sizes -------------------------------------- */
+
+static size_t
+tail_of(uint8_t *raw, const struct parity_record *p)
+{
+	struct index_record r[8];
+
+	for (unsigned i = 0; i < p->members; i++)
+		r[i] = record(p->group + 2 * i);
+	for (unsigned i = 0; i < p->gaps; i++)
+		r[p->members + i] = index_gap(&r[i + 1], 7);
+	parity_pack(raw, p, r);
+	return parity_tail_bytes(p);
+}
+
+START_TEST(groups_of_one_number_are_told_apart)
+{
+	struct parity_record p = {
+		.group = 10, .bytes = 990, .members = 3, .gaps = 2, .rows = 2
+	};
+	struct parity_table t = { 0 };
+	const struct parity_member *m;
+	static uint8_t raw[1 << 16];
+	size_t n;
+
+	setup();
+	n = tail_of(raw, &p);
+	p.generation = 5;
+	p.members = 2;
+	p.gaps = 0;
+	n += tail_of(raw + n, &p);
+	list_read(&t, raw, n, 0);
+	p.generation = 0;
+	p.members = 3;
+	p.gaps = 2;
+	p.row = 1;
+	list_read(&t, raw, tail_of(raw, &p), 1);
+	ck_assert_int_eq(parity_sort(&t), 0);
+	ck_assert_uint_eq(t.blocks, 3);
+	/* What both have is of the later one. */
+	for (uint64_t number = 10; number <= 14; number += 2) {
+		m = parity_find(&t, number);
+		ck_assert_uint_eq(t.block[m->block].record.generation,
+				  number < 14 ? 5 : 0);
+		ck_assert_uint_eq(parity_member_record(&t, m)->number, number);
+	}
+	ck_assert_ptr_eq(parity_first(&t, &t.block[1]), &t.block[0]);
+	ck_assert_ptr_eq(parity_first(&t, &t.block[2]), &t.block[2]);
+	ck_assert_ptr_eq(parity_on(&t, 10, 0, 1), &t.block[1]);
+	ck_assert_ptr_eq(parity_on(&t, 10, 5, 0), &t.block[2]);
+	ck_assert_ptr_null(parity_on(&t, 10, 5, 1));
+	ck_assert_ptr_null(parity_on(&t, 11, 0, 0));
+	/* Each gap once. */
+	ck_assert_uint_eq(t.gaps, 2);
+	ck_assert_uint_eq(parity_find_gap(&t, 11)->missing, 7);
+	ck_assert_uint_eq(parity_find_gap(&t, 13)->missing, 7);
+	ck_assert_ptr_null(parity_find_gap(&t, 12));
+	ck_assert_ptr_null(parity_find(&t, 11));
+	parity_clear(&t);
+	teardown();
+}
+END_TEST
+
+START_TEST(a_tail_that_cannot_be_is_refused)
+{
+	struct parity_record p = { .group = 10,
+				   .bytes = PARITY_MOST,
+				   .members = 3,
+				   .rows = 1 },
+			     got;
+	static uint8_t raw[1 << 16];
+
+	tail_of(raw, &p);
+	ck_assert_int_eq(parity_unpack(&got, raw), 0);
+	p.bytes++;
+	tail_of(raw, &p);
+	ck_assert_int_eq(parity_unpack(&got, raw), -EBADMSG);
+	p.bytes = 1000;
+	p.group = LAYOUT_CHUNKS;
+	tail_of(raw, &p);
+	ck_assert_int_eq(parity_unpack(&got, raw), -EBADMSG);
+	p.group = 10;
+	p.gaps = 4;
+	tail_of(raw, &p);
+	ck_assert_int_eq(parity_unpack(&got, raw), -EBADMSG);
+}
+END_TEST
+
+/* ---- blocks and their list -------------------------------------------------- */
+
+static struct parity_look
+look(struct parity_table *t)
+{
+	struct parity_look l = { .table = t };
+	int fd = openat(dir, "r.parity", O_RDONLY | O_CREAT, 0644);
+
+	parity_clear(t);
+	ck_assert_int_eq(parity_read(t, fd, 0, &(uint64_t){ 0 }), 0);
+	ck_assert_int_eq(parity_sort(t), 0);
+	close(fd);
+	ck_assert_int_eq(parity_files_look(&l, dir, "r"), 0);
+	return l;
+}
+
+START_TEST(blocks_and_their_list_mend_each_other)
+{
+	struct parity_record p = { .group = 3,
+				   .generation = 77,
+				   .bytes = 997,
+				   .members = 1,
+				   .rows = 1,
+				   .crc = 0 };
+	const struct index_record m = record(3);
+	struct parity_table t = { 0 };
+	struct parity_look l;
+	char file[LAYOUT_FILE];
+
+	setup();
+	p.crc = crc32c(0, data[0], p.bytes);
+	ck_assert_int_eq(parity_file_write(dir, "r", &p, &m, data[0]), 0);
+	layout_parity(file, "r", 3, 77);
+	ck_assert_str_eq(file, "r.parity.00000003.000000000000004d");
+	l = look(&t);
+	ck_assert_uint_eq(l.listed, 1);
+	l = look(&t);
+	ck_assert_uint_eq(t.blocks, 1);
+	ck_assert_uint_eq(l.listed + l.tails + l.aside + l.failed, 0);
+
+	/* A tail that is damaged, or too long, is as the list says. */
+	file_spoil(file, 1100);
+	l = look(&t);
+	ck_assert_uint_eq(l.tails, 1);
+	ck_assert_int_eq(faccessat(dir, file, F_OK, 0), 0);
+	l = look(&t);
+	ck_assert_uint_eq(l.tails, 0);
+
+	/* One that nothing names and that is damaged is kept aside; and so is
+	 * one under a name that is not its own. */
+	unlinkat(dir, "r.parity", 0);
+	file_spoil(file, 10);
+	l = look(&t);
+	ck_assert_uint_eq(l.aside, 1);
+	ck_assert_int_eq(
+	    faccessat(dir, "r.parity.00000003.000000000000004d.aside", F_OK, 0),
+	    0);
+	ck_assert(
+	    layout_is_parity("r.parity.00000003.000000000000004d.aside", "r"));
+	ck_assert_int_eq(parity_file_write(dir, "r", &p, &m, data[0]), 0);
+	ck_assert_int_eq(renameat(dir, file, dir, "r.parity.00000004"), 0);
+	l = look(&t);
+	ck_assert_uint_eq(l.aside, 1);
+
+	/* A list with a torn end is cut before it is appended to. */
+	file_write("r.parity", data[1], 70);
+	ck_assert_int_eq(parity_file_write(dir, "r", &p, &m, data[0]), 0);
+	l = look(&t);
+	ck_assert_uint_eq(l.listed, 1);
+	l = look(&t);
+	ck_assert_uint_eq(t.blocks, 1);
+	parity_clear(&t);
+	teardown();
+}
+END_TEST
+
 SUITE_THREADS("parity", NULL, coefficients_are_those_of_the_header,
-	      parity_is_what_the_model_says, any_one_or_two_are_computed,
-	      more_are_refused, a_source_that_lies_is_not_used,
-	      a_table_has_what_the_lists_say)
+      parity_is_what_the_model_says, any_one_or_two_are_computed,
+      more_are_refused, a_source_that_lies_is_not_used,
+      a_table_has_what_the_lists_say, groups_of_one_number_are_told_apart,
+      a_tail_that_cannot_be_is_refused, blocks_and_their_list_mend_each_other)

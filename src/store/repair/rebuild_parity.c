@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The parity half of rebuild: rows that groups lack, then new groups, and at last
+ * what these make obsolete.  A new group has a generation, so that it is another
+ * one than the group of its number on a disk that is away.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/disk/file.h"
+#include "store/repair/mend_priv.h"
+
+/* ---- parity: rows that are away --------------------------------------------- */
+
+/* Writes a parity block and lists it.  0 or -errno. */
+static int
+row_write(struct mend *m, const struct parity_record *p,
+	  const struct index_record *member, const uint8_t *data, int disk)
+{
+	int dir = m->rec->part[disk].dir, err = 0;
+
+	for (uint32_t i = 0; i < p->members && !err; i++) {
+		if (member[i].missing || m->rec->shape.store == HEAP_CUBE)
+			err = rebuild_holes(m, m->rec, member[i].number, disk);
+	}
+	return err ? err
+		   : parity_file_write(dir, m->rec->name, p, member, data);
+}
+
+static int
+row_list(struct mend *m, const struct parity_record *p,
+	 const struct index_record *member, int disk)
+{
+	uint8_t *tail = parity_tail_make(p, member);
+	int err = tail
+		      ? parity_list_append(m->rec->part[disk].dir, m->rec->name,
+					   tail, parity_tail_bytes(p))
+		      : -ENOMEM;
+
+	free(tail);
+	return err;
+}
+
+/* True if all members of a group are there, each on another disk, but a row is
+ * not. */
+static bool
+lacks_rows(const struct recording *rec, const struct parity_block *p)
+{
+	const struct parity_table *t = &rec->parity;
+	uint64_t number = t->member[p->first].number;
+	const struct parity_member *m = parity_find(t, number);
+
+	return parity_same_group(&t->block[m->block], p) &&
+	       recording_is_whole(rec, number) &&
+	       !recording_is_safe(rec, number);
+}
+
+/* Writes the rows that a group lacks. */
+static void
+rows_rebuild(struct mend *m, const struct parity_block *p)
+{
+	const struct parity_table *t = &m->rec->parity;
+	const struct index_record *member = &t->member[p->first];
+	struct block_bars bars = rebuild_group_disks(m->rec, member->number);
+	bool there[PARITY_ROWS] = { false };
+	struct mend_rows w;
+	int err =
+	    mend_rows_make(m, member, p->record.members, p->record.rows, &w);
+
+	/* Else its parity is bad, which scrub mends, or not of these data. */
+	if (!err && (w.bytes != p->record.bytes ||
+		     w.crc[p->record.row] != p->record.crc))
+		err = -EBADMSG;
+	for (const struct parity_block *q = p;
+	     q < t->block + t->blocks && parity_same_group(q, p); q++)
+		there[q->record.row] = true;
+	for (unsigned i = 0; i < p->record.rows && !err; i++) {
+		struct parity_record r = p->record;
+		int disk;
+
+		if (there[i])
+			continue;
+		disk = rebuild_disk(m, &bars, false, w.bytes);
+		if (disk < 0)
+			break; /* it gets a new group */
+		r.row = (uint16_t)i;
+		r.crc = w.crc[i];
+		if (!m->a->dry_run)
+			err = row_write(m, &r, member, w.row[i], disk);
+		if (!err && !m->a->dry_run)
+			err = row_list(m, &r, member, disk);
+		block_bars_add(&bars, (unsigned)disk);
+		m->report->parity += !err;
+		m->report->failed += err != 0;
+		if (err)
+			mend_say(m,
+				 "parity of group %" PRIu64 " cannot be "
+				 "written to %s: %s",
+				 r.group, mend_path(m, disk), disk_why(err));
+	}
+	mend_progress(m, p->record.bytes);
+	mend_rows_free(&w);
+}
+
+static void
+all_rows_rebuild(struct mend *m)
+{
+	const struct parity_table *t = &m->rec->parity;
+
+	for (size_t i = 0; i < t->blocks; i++) {
+		const struct parity_block *p = &t->block[i];
+
+		if ((!i || !parity_same_group(p - 1, p)) &&
+		    lacks_rows(m->rec, p))
+			rows_rebuild(m, p);
+	}
+}
+
+/* ---- parity: new groups ------------------------------------------------------ */
+
+/* A group in the making, of chunks that have no parity. */
+struct new_group {
+	struct index_record member[2 * PARITY_MEMBERS]; /* then gaps */
+	struct index_record gap[PARITY_MEMBERS];
+	struct block_bars disks;
+	unsigned members, gaps;
+};
+
+static void
+group_join(struct new_group *g, const struct recording_block *b)
+{
+	const struct index_record *gap =
+	    b->record.number ? &b[-1].record : &b->record;
+
+	g->member[g->members++] = b->record;
+	block_bars_add(&g->disks, (unsigned)b->disk);
+	if (gap->kind == INDEX_GAP && gap->sub == b->record.sub &&
+	    gap->run == b->record.run &&
+	    gap->first + gap->missing == b->record.first)
+		g->gap[g->gaps++] = *gap;
+}
+
+/* Writes all rows of a group, and then lists them.  After an error nothing of it
+ * is there, unless one is listed: then all are, and the next run lists the
+ * others.  0 or -errno. */
+static int
+rows_write(struct mend *m, struct new_group *g, struct parity_record *p,
+	   const struct mend_rows *w, const int *disk)
+{
+	char file[LAYOUT_FILE];
+	unsigned listed = 0;
+	int err = 0;
+
+	for (unsigned i = 0; i < p->rows && !err; i++) {
+		p->row = (uint16_t)i;
+		p->crc = w->crc[i];
+		err = row_write(m, p, g->member, w->row[i], disk[i]);
+	}
+	for (unsigned i = 0; i < p->rows && !err; i++) {
+		p->row = (uint16_t)i;
+		p->crc = w->crc[i];
+		err = row_list(m, p, g->member, disk[i]);
+		listed += !err;
+	}
+	if (!err || listed)
+		return err;
+	layout_parity(file, m->rec->name, p->group, p->generation);
+	for (unsigned i = 0; i < p->rows; i++)
+		unlinkat(m->rec->part[disk[i]].dir, file, 0);
+	return err;
+}
+
+static void
+group_write(struct mend *m, uint64_t generation, struct new_group *g)
+{
+	struct parity_record p = { .group = g->member[0].number,
+				   .generation = generation,
+				   .members = g->members,
+				   .gaps = g->gaps,
+				   .rows = (uint16_t)m->rec->facts.parity };
+	int disk[PARITY_ROWS], err = 0;
+	struct mend_rows w = { .bytes = 0 };
+
+	memcpy(g->member + g->members, g->gap, g->gaps * sizeof *g->gap);
+	for (unsigned i = 0; i < g->members; i++)
+		p.bytes =
+		    g->member[i].bytes > p.bytes ? g->member[i].bytes : p.bytes;
+	for (unsigned i = 0; i < p.rows && !err; i++) {
+		disk[i] = rebuild_disk(m, &g->disks, false,
+				       p.bytes + parity_tail_bytes(&p));
+		if (disk[i] < 0)
+			err = -ENOSPC;
+		else
+			block_bars_add(&g->disks, (unsigned)disk[i]);
+	}
+	if (!err)
+		err = mend_rows_make(m, g->member, g->members, p.rows, &w);
+	if (!err && !m->a->dry_run)
+		err = rows_write(m, g, &p, &w, disk);
+	mend_rows_free(&w);
+	if (err) {
+		m->report->failed++;
+		m->report->left += g->members;
+		mend_say(m,
+			 "parity for %u chunks from %" PRIu64 " on cannot be "
+			 "written: %s",
+			 g->members, p.group,
+			 err == -ENOSPC	   ? "no disk has room for it"
+			 : err == -EBADMSG ? "they are not all good, which "
+					     "spate scrub mends"
+					   : disk_why(err));
+	} else {
+		m->report->parity += p.rows;
+	}
+	mend_progress(m, p.bytes * g->members);
+	*g = (struct new_group){ .members = 0 };
+}
+
+static unsigned
+disks_there(const struct mend *m)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < m->disks->n; i++)
+		n += rebuild_takes(m, i);
+	return n;
+}
+
+/* True if a chunk is here, and its group does not make up for every disk. */
+static bool
+needs_group(const struct recording *rec, size_t i)
+{
+	const struct recording_block *b = &rec->block[i];
+
+	return b->record.kind == INDEX_BLOCK && b->disk >= 0 && !b->computed &&
+	       !recording_is_safe(rec, i);
+}
+
+/* Makes groups of the chunks that have no parity. */
+static int
+groups_make(struct mend *m)
+{
+	enum { OPEN = 8 };
+	const uint64_t generation = (uint64_t)clock_now();
+	const struct recording *rec = m->rec;
+	unsigned rows = rec->facts.parity, disks = disks_there(m);
+	unsigned most = disks > rows ? disks - rows : 0;
+	struct new_group *g = calloc(OPEN, sizeof *g);
+
+	if (!g)
+		return -ENOMEM;
+	if (most > PARITY_MEMBERS)
+		most = PARITY_MEMBERS;
+	for (size_t i = 0; i < rec->blocks; i++)
+		m->total +=
+		    needs_group(rec, i) ? rec->block[i].record.bytes : 0;
+	for (size_t i = 0; i < rec->blocks; i++) {
+		const struct recording_block *b = &rec->block[i];
+		unsigned at = 0;
+
+		if (!needs_group(rec, i))
+			continue;
+		if (!most) {
+			m->report->left++;
+			continue;
+		}
+		while (at < OPEN &&
+		       block_bars_has(&g[at].disks, (unsigned)b->disk))
+			at++;
+		if (at == OPEN)
+			group_write(m, generation, &g[at = 0]);
+		group_join(&g[at], b);
+		if (g[at].members == most)
+			group_write(m, generation, &g[at]);
+	}
+	for (unsigned i = 0; i < OPEN; i++) {
+		if (g[i].members)
+			group_write(m, generation, &g[i]);
+	}
+	free(g);
+	return 0;
+}
+
+/* ---- parity: what is not needed any more -------------------------------------- */
+
+/* True if each member of a group has a later group, which makes up for every
+ * disk. */
+static bool
+is_obsolete(const struct recording *rec, const struct parity_block *p)
+{
+	const struct parity_table *t = &rec->parity;
+
+	for (uint32_t i = 0; i < p->record.members; i++) {
+		uint64_t number = t->member[p->first + i].number;
+		const struct parity_member *m = parity_find(t, number);
+
+		if (parity_same_group(&t->block[m->block], p) ||
+		    !recording_is_safe(rec, number))
+			return false;
+	}
+	return true;
+}
+
+/* Writes the list of a disk without what is obsolete. */
+static int
+list_rewrite(const struct mend *m, unsigned disk, const bool *obsolete)
+{
+	const struct recording *rec = m->rec;
+	const struct parity_table *t = &rec->parity;
+	char file[LAYOUT_FILE], new[LAYOUT_FILE];
+	int dir = rec->part[disk].dir, fd, err = 0;
+	uint64_t at = 0;
+
+	fd = disk_open_at(dir, layout_parity_new(new, rec->name),
+			  O_CREAT | O_TRUNC | O_WRONLY, DISK_NO_LINKS);
+	if (fd < 0)
+		return fd;
+	for (size_t i = 0; i < t->blocks && !err; i++) {
+		const struct parity_block *p = &t->block[i];
+		size_t bytes = parity_tail_bytes(&p->record);
+		uint8_t *tail;
+
+		if (p->disk != disk || obsolete[i])
+			continue;
+		tail = parity_tail_make(&p->record, &t->member[p->first]);
+		err = tail ? write_whole(fd, tail, bytes, at) : -ENOMEM;
+		at += bytes;
+		free(tail);
+	}
+	if (!err && fsync(fd) < 0)
+		err = -errno;
+	close(fd);
+	if (!err &&
+	    renameat(dir, new, dir, layout_parity_list(file, rec->name)) < 0)
+		err = -errno;
+	if (err)
+		unlinkat(dir, new, 0);
+	else if (fsync(dir) < 0)
+		err = -errno;
+	return err;
+}
+
+static int
+disk_drop(const struct mend *m, unsigned disk, const bool *obsolete)
+{
+	const struct parity_table *t = &m->rec->parity;
+	int dir = m->rec->part[disk].dir, err = 0;
+	char file[LAYOUT_FILE];
+	bool any = false;
+
+	for (size_t i = 0; i < t->blocks; i++)
+		any |= obsolete[i] && t->block[i].disk == disk;
+	if (!any)
+		return 0;
+	err = list_rewrite(m, disk, obsolete);
+	for (size_t i = 0; i < t->blocks && !err; i++) {
+		const struct parity_record *p = &t->block[i].record;
+
+		if (!obsolete[i] || t->block[i].disk != disk)
+			continue;
+		layout_parity(file, m->rec->name, p->group, p->generation);
+		if (unlinkat(dir, file, 0) < 0 && errno != ENOENT)
+			err = -errno;
+	}
+	if (!err && fsync(dir) < 0)
+		err = -errno;
+	return err;
+}
+
+static int
+obsolete_drop(const struct mend *m)
+{
+	const struct parity_table *t = &m->rec->parity;
+	bool *obsolete = calloc(t->blocks + 1, sizeof *obsolete);
+	int err = obsolete ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < t->blocks && !err; i++)
+		obsolete[i] = is_obsolete(m->rec, &t->block[i]);
+	for (unsigned i = 0; i < m->disks->n && !err; i++) {
+		if (m->rec->part[i].dir >= 0)
+			err = disk_drop(m, i, obsolete);
+	}
+	free(obsolete);
+	return err;
+}
+
+int
+rebuild_parity(struct mend *m)
+{
+	int err = 0;
+
+	all_rows_rebuild(m);
+	if (!m->a->dry_run)
+		err = recording_refresh(m->rec);
+	if (!err)
+		err = groups_make(m);
+	if (err || m->a->dry_run)
+		return err;
+	err = recording_refresh(m->rec);
+	if (!err)
+		err = obsolete_drop(m);
+	m->report->left = 0;
+	for (size_t i = 0; i < m->rec->blocks; i++)
+		m->report->left += needs_group(m->rec, i);
+	return err;
+}
