@@ -65,6 +65,22 @@ spate info "$taken" --quality --tones 7 >/dev/null 2>"$work/said" || status=$?
 same "status of tones without a period" $status 2
 grep -q "do not repeat" "$work/said"
 spate rm "$taken"
+
+# A sampler whose clock drifts by 1e-9: in 125 s its tones come 125 ns later, as
+# many samples as are whole.  At 10:00 the delay is a whole number of 36000 tones.
+for at in 00:00,125.5 02:05,250.5; do
+	take --format vdif --threads 0 -o channels=2 --fps 2000 --packets 2000 \
+		--tones 1000000 --tone-phase 180 --tone-delay 0.125us \
+		--tone-drift 1e-9 --start "2026-11-20T10:${at%,*}Z"
+	quality "$taken" --tones 1000000 --read 1G
+	compares format=vdif payload=8032 tones=1000000 "delay_ns=${at#*,}" \
+		phase=180
+	cp "$work/lines" "$work/lines${at%%:*}"
+	spate rm "$taken"
+done
+same "drift of the channels" "$(jq -s '[[.[0:2], .[2:4]] | transpose[] |
+	(.[1].delay_ns - .[0].delay_ns) / 125 | . > 0.997 and . < 1.003] |
+	tostring' "$work/lines00" "$work/lines02")" '"[true,true]"'
 spated_stop
 
 # Each defect has its name.
@@ -109,6 +125,25 @@ with vdif.open(sys.argv[1], "rb") as f:
 END
 )"
 	spate rm "$taken"
+done
+# Headers that mark a channel, and whose pulse per second moves.
+take --format vdif --payload 1032 --fps 2000 --packets 400 -o edv=4 \
+	-o channels=4 --defect marked=0/2
+quality "$taken" --read 1G
+same "what is marked" "$status $(found)" "1 0/2 marked"
+same "samples that are left" "$(jq -s '(.[2].samples / .[0].samples * 10 |
+	round) as $tenths | $tenths >= 4 and $tenths <= 6' "$work/lines")" true
+spate rm "$taken"
+take --format vdif --payload 1032 --fps 2000 --packets 4100 --defect pps=0/0
+quality "$taken" --read 1G
+same "a pulse that moves" "$status $(found)" "1 0/0 pps"
+spate rm "$taken"
+for wrong in 'marked=0/0' 'pps=0/0 -o edv=1' 'rate=0/0'; do
+	read -ra words <<<"$wrong"
+	status=0
+	gen --format vdif --fps 2000 --packets 1 --defect "${words[@]}" \
+		2>"$work/said" || status=$?
+	same "status of --defect $wrong" $status 2
 done
 take --format vdif --payload 1032 --fps 500 --packets 400 --signal -o edv=1
 quality "$taken" --read 1G

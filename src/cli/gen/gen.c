@@ -858,6 +858,9 @@ static const struct args_option options[] = {
 	  "of the tones at the beginning of a second (default 0)" },
 	{ "tone-delay", 0, ARGS_SPAN, AT(signal.tone_delay), "SPAN",
 	  "of the tones, as 0.012us (default 0)" },
+	{ "tone-drift", 0, ARGS_SHARE, AT(signal.tone_drift), "SHARE",
+	  "of the time by which that delay grows from 0:00 UTC on, as 1e-9 "
+	  "(default 0)" },
 	{ "tone-level", 0, ARGS_SHARE, AT(signal.tone_level), "SHARE",
 	  "amplitude of a tone, of the noise's rms (default 0.05)" },
 	{ "defect", 0, ARGS_TEXTS, AT(signal.defects), "NAME=THREAD/CHANNEL",

@@ -383,6 +383,8 @@ gen_frames_make(struct gen_frames *f, unsigned port, uint64_t packet)
 		write_le64(payload + s->payload - MARK,
 			   mix64(mix64(f->seed) ^ of_port ^ packet));
 	f->format->stamp(s, &p, datagram, payload);
+	if (f->signal)
+		gen_signal_header(f->signal, &p, payload);
 	return datagram;
 }
 

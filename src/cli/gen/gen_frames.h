@@ -23,7 +23,7 @@ struct gen_frames {
 	int64_t second; /* UTC second of packet 0 */
 	uint32_t frame; /* frame of packet 0 in that second */
 	/* makes the data of each packet anew; NULL: it lies ready */
-	const struct gen_signal *signal;
+	struct gen_signal *signal;
 	uint8_t *data; /* source.ready datagrams */
 };
 

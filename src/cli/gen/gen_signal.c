@@ -3,7 +3,8 @@
  * A sample is a random number of 16 bits, compared with three bounds: those
  * below which it gives state 0, 1 and 2.  Noise on top of a tone is noise with
  * other bounds, so a table has the bounds for each place in the period of the
- * tones, and there is one such table for each kind of channel.
+ * tones, and there is one such table for each kind of channel.  Of tones whose
+ * delay grows it is made anew for each frame.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,6 +15,7 @@
 
 #include "cli/gen/gen_signal.h"
 #include "cli/gen/gen_source.h"
+#include "contract/bytes.h"
 #include "signal/finding.h"
 #include "signal/phase_cal.h"
 
@@ -22,6 +24,12 @@ enum {
 	GOOD = FINDING_COUNT, /* the kind of a channel without a defect */
 	KINDS,
 	BITS = 2,
+	/* bytes of a VDIF header, the only one that tells defects */
+	VDIF_HEADER = 32,
+	WORD4 = 16,
+	WORD5 = 20,
+	MASK = 24,     /* of EDV 4 */
+	PPS_STEP = 512 /* periods of 256 MHz: 2 us */
 };
 
 #define THRESHOLD 0.9816 /* of the sampler, in rms: the best one */
@@ -35,7 +43,10 @@ struct gen_bounds {
 };
 
 struct gen_signal {
+	struct gen_signal_args args;
 	const struct format_shape *shape;
+	int64_t second; /* time of the tables, of tones that drift */
+	uint32_t frame;
 	struct format_samples layout;
 	uint64_t seed;
 	uint32_t in_frame; /* samples of a channel */
@@ -55,14 +66,24 @@ refuse(struct fault *fault, const char *what, const char *hint)
 
 /* ---- kinds of channels ------------------------------------------------- */
 
+/* Returns how much later the tones come in the frame of the tables, s. */
+static double
+delay_of(const struct gen_signal *g)
+{
+	double t =
+	    (double)(g->second % 86400) + g->frame / (double)g->shape->fps;
+
+	return (double)g->args.tone_delay / 1e9 + g->args.tone_drift * t;
+}
+
 /* Returns the sum of the tones at a place of the period. */
 static double
-tones_at(const struct gen_signal *g, const struct gen_signal_args *a,
-	 uint32_t place)
+tones_at(const struct gen_signal *g, uint32_t place)
 {
+	const struct gen_signal_args *a = &g->args;
 	double rate = (double)g->shape->fps * g->in_frame, sum = 0;
 	double phase = (double)a->tone_phase * M_PI / 180;
-	double t = place / rate - (double)a->tone_delay / 1e9;
+	double t = place / rate - delay_of(g);
 
 	for (double hz = (double)a->tones; a->tones && hz < rate / 2;
 	     hz += (double)a->tones)
@@ -103,17 +124,37 @@ bounds_of(unsigned kind, double tone)
 				      bound((THRESHOLD - tone) / rms) } };
 }
 
+static void
+bounds_make(struct gen_signal *g, unsigned kind)
+{
+	for (uint32_t i = 0; i < g->period; i++)
+		g->bounds[kind][i] = bounds_of(kind, tones_at(g, i));
+}
+
 static int
-kind_make(struct gen_signal *g, const struct gen_signal_args *a, unsigned kind)
+kind_make(struct gen_signal *g, unsigned kind)
 {
 	if (g->bounds[kind])
 		return 0;
 	g->bounds[kind] = calloc(g->period, sizeof *g->bounds[kind]);
 	if (!g->bounds[kind])
 		return -ENOMEM;
-	for (uint32_t i = 0; i < g->period; i++)
-		g->bounds[kind][i] = bounds_of(kind, tones_at(g, a, i));
+	bounds_make(g, kind);
 	return 0;
+}
+
+/* Makes the tables those of a frame. */
+static void
+bounds_follow(struct gen_signal *g, const struct format_packet *p)
+{
+	if (g->args.tone_drift <= 0 ||
+	    (g->second == p->second && g->frame == p->frame))
+		return;
+	g->second = p->second;
+	g->frame = p->frame;
+	for (unsigned i = 0; i < KINDS; i++)
+		if (g->bounds[i])
+			bounds_make(g, i);
 }
 
 static unsigned
@@ -128,6 +169,18 @@ kind_of(const char *name, size_t length)
 	return kind;
 }
 
+/* Tells whether headers can have a defect of this kind. */
+static bool
+has_room(const struct gen_signal *g, unsigned kind)
+{
+	if (kind == FINDING_MARKED)
+		return g->layout.valid_bits > 0;
+	if (kind == FINDING_PPS)
+		return g->layout.header == VDIF_HEADER &&
+		       !g->layout.valid_bits && !g->layout.rate;
+	return kind != FINDING_RATE;
+}
+
 /* Reads "dead=0/3". */
 static int
 defect_read(struct gen_signal *g, const char *text, struct fault *fault)
@@ -138,7 +191,7 @@ defect_read(struct gen_signal *g, const char *text, struct fault *fault)
 	char rest;
 
 	kind = kind_of(text, at ? (size_t)(at - text) : 0);
-	if (kind == GOOD ||
+	if (kind == GOOD || !has_room(g, kind) ||
 	    sscanf(at + 1, "%u/%u%c", &thread, &channel, &rest) != 2 ||
 	    channel >= g->layout.channels)
 		goto wrong;
@@ -156,7 +209,7 @@ wrong:
 	fault_hint(fault,
 		   "--defect dead=0/3; or constant, stuck, bit-missing, "
 		   "dc, levels, drift, tones-gone, or same, as the channel "
-		   "before");
+		   "before; of vdif marked with -o edv=4, pps without edv");
 	return -EINVAL;
 }
 
@@ -230,6 +283,7 @@ gen_signal_open(struct gen_signal **out, const struct gen_signal_args *a,
 
 	if (!g)
 		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
+	g->args = *a;
 	g->shape = shape;
 	g->seed = seed;
 	memset(g->kind, GOOD, sizeof g->kind);
@@ -239,7 +293,7 @@ gen_signal_open(struct gen_signal **out, const struct gen_signal_args *a,
 	for (unsigned i = 0; i < a->defects.n && !err; i++)
 		err = defect_read(g, a->defects.text[i], fault);
 	for (unsigned i = 0; i < CHANNELS_MOST && !err; i++)
-		if (kind_make(g, a, g->kind[i]))
+		if (kind_make(g, g->kind[i]))
 			err =
 			    fault_set(fault, -ENOMEM, "no-memory", "no memory");
 	if (err) {
@@ -306,7 +360,7 @@ code_of(const struct gen_signal *g, unsigned state)
 }
 
 void
-gen_signal_make(const struct gen_signal *g, unsigned port,
+gen_signal_make(struct gen_signal *g, unsigned port,
 		const struct format_packet *p, uint8_t *payload)
 {
 	const struct format_shape *s = g->shape;
@@ -317,6 +371,7 @@ gen_signal_make(const struct gen_signal *g, unsigned port,
 	unsigned base = thread_index(g, p->thread) * channels;
 	uint64_t from = (uint64_t)p->frame * g->in_frame;
 
+	bounds_follow(g, p);
 	memset(payload + head, 0, s->payload - head);
 	for (unsigned c = 0; c < channels; c++) {
 		uint64_t key = key_of(g, port, base + c, p);
@@ -334,5 +389,32 @@ gen_signal_make(const struct gen_signal *g, unsigned port,
 			    (uint8_t)(code << (e - first) % 4 * BITS);
 			place = place + 1 == g->period ? 0 : place + 1;
 		}
+	}
+}
+
+void
+gen_signal_header(const struct gen_signal *g, const struct format_packet *p,
+		  uint8_t *payload)
+{
+	const struct format_samples *l = &g->layout;
+	unsigned base = thread_index(g, p->thread) * l->channels;
+	uint64_t mask = l->valid;
+	bool pps = false;
+
+	for (unsigned c = 0; c < l->channels; c++) {
+		unsigned kind = g->kind[base + c];
+
+		pps = pps || kind == FINDING_PPS;
+		if (kind == FINDING_MARKED)
+			mask &= ~(1ull
+				  << (uint64_t)c * l->valid_bits / l->channels);
+	}
+	/* in half of the frames, whichever of them are looked at */
+	if (l->valid_bits)
+		write_le64(payload + MASK,
+			   mix64(p->frame) & 1 ? mask : l->valid);
+	if (pps) {
+		write_le32(payload + WORD4, 2u << 24);
+		write_le32(payload + WORD5, p->second & 1 ? PPS_STEP : 0);
 	}
 }

@@ -181,6 +181,26 @@ START_TEST(paced)
 }
 END_TEST
 
+/* A clock that drifts by 1e-9 is 8.64 ms late after a hundred days.  Packets are
+ * fifty days apart here, and it ends when the one after the last would be due. */
+START_TEST(drifts)
+{
+	const struct gen_chances none = { 0 };
+	const int64_t days = INT64_C(50) * 86400 * 1000000000;
+	int64_t due = clock_steady() + 20000000;
+
+	start(2, &none, 1);
+	sender.rate = 1;
+	sender.exact_ns = (double)days;
+	sender.begin_ns = due - 2 * days;
+	sender.drift = 1e-9;
+	ck_assert_int_eq(gen_sender_run(&sender), 0);
+	ck_assert_int_ge(clock_steady(), due + 8640000);
+	check(2, &none);
+	finish();
+}
+END_TEST
+
 /* The rate is that of all ports together. */
 START_TEST(paced_together)
 {
@@ -385,6 +405,6 @@ START_TEST(late)
 END_TEST
 
 SUITE("gen_sender", all_of_it, trains_are_cut_where_frames_would_meet,
-      every_port_by_its_plan, paced, paced_together, bursts_are_fair, stopped,
-      late, over, ports_take_turns_by_heap, ports_take_turns_by_train,
+      every_port_by_its_plan, paced, drifts, paced_together, bursts_are_fair,
+      stopped, late, over, ports_take_turns_by_heap, ports_take_turns_by_train,
       a_heap_is_finished)
