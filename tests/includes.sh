@@ -64,7 +64,7 @@ part src/signal 'contract base' .
 part src/flow "$store channel" \
 	memory place slots heaps receive output write source send copy
 part src/daemon "$listed signal" \
-	loop conf disks sessions transfers schedule requests main
+	loop conf disks health sessions transfers schedule requests main
 # A client of spated: what it shares with the store is how names, files beneath
 # a folder, foreign formats and rows of a list are read; it opens no recording.
 part src/vsi 'contract wire net base control store/disk store/foreign store/list' .

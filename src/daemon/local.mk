@@ -16,14 +16,14 @@ libdaemon_a_SOURCES = \
 	%D%/disks/disk_watch.c %D%/disks/disk_watch.h \
 	%D%/disks/housekeeping.c %D%/disks/housekeeping.h \
 	%D%/disks/name_lookup.c %D%/disks/name_lookup.h \
-	%D%/sessions/clock_watch.c %D%/sessions/clock_watch.h \
-	%D%/sessions/health.c %D%/sessions/health.h \
-	%D%/sessions/kernel.c %D%/sessions/kernel.h \
+	%D%/health/clock_watch.c %D%/health/clock_watch.h \
+	%D%/health/health.c %D%/health/health.h \
+	%D%/health/kernel.c %D%/health/kernel.h \
+	%D%/health/loss_strip.c %D%/health/loss_strip.h \
+	%D%/health/no_buffer_cause.c %D%/health/no_buffer_cause.h \
+	%D%/health/overrun_cause.c %D%/health/overrun_cause.h \
 	%D%/sessions/live_tap.c %D%/sessions/live_tap.h \
-	%D%/sessions/loss_strip.c %D%/sessions/loss_strip.h \
-	%D%/sessions/no_buffer_cause.c %D%/sessions/no_buffer_cause.h \
 	%D%/sessions/order.c %D%/sessions/order.h \
-	%D%/sessions/overrun_cause.c %D%/sessions/overrun_cause.h \
 	%D%/sessions/probe.c %D%/sessions/probe.h \
 	%D%/sessions/receivers.c %D%/sessions/receivers.h \
 	%D%/sessions/recorder.h \

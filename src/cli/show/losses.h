@@ -8,7 +8,7 @@
 
 /*
  * Losses before spate could count a packet: in the network card, in the kernel
- * (daemon/sessions/kernel.h), or in the buffer of a spate socket.  They are shown
+ * (daemon/health/kernel.h), or in the buffer of a spate socket.  They are shown
  * beside the counts of a recording, never added to them.
  */
 

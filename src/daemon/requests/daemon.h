@@ -5,7 +5,7 @@
 #include "daemon/disks/housekeeping.h"
 #include "daemon/requests/service.h"
 #include "daemon/schedule/schedule_host.h"
-#include "daemon/sessions/kernel.h"
+#include "daemon/health/kernel.h"
 #include "daemon/sessions/recorder.h"
 #include "daemon/transfers/inbox.h"
 #include "daemon/transfers/transfer.h"

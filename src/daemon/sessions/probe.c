@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/sessions/clock_watch.h"
+#include "daemon/health/clock_watch.h"
 #include "flow/receive/sample.h"
 
 enum { BATCHES = 16, PASS_MS = 100, WINDOWS = 5 /* of a short look */ };

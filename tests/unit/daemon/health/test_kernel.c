@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "daemon/sessions/kernel.c"
+#include "daemon/health/kernel.c"
 #include "lib/scratch.h"
 #include "lib/suite.h"
 

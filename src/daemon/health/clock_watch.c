@@ -4,7 +4,7 @@
  * is apart, then drift.  Both clocks drift: a computer that nothing disciplines
  * by some 1e-5, so less than that is not the formatter's for sure.
  */
-#include "daemon/sessions/clock_watch.h"
+#include "daemon/health/clock_watch.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
  * the time in which blocks wait and no disk takes one counts for the write link
  * alone; the two that depend on it stand still.
  */
-#include "daemon/sessions/health.h"
+#include "daemon/health/health.h"
 
 #include "contract/log.h"
 

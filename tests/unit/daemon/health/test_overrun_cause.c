@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/sessions/overrun_cause.h"
+#include "daemon/health/overrun_cause.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/sessions/loss_strip.h"
+#include "daemon/health/loss_strip.h"
 
 #include <string.h>
 

@@ -17,7 +17,7 @@
  * A group is throttled by its own quota, and by that of each group above it; the
  * kernel counts each in the group that has it.
  */
-#include "daemon/sessions/overrun_cause.h"
+#include "daemon/health/overrun_cause.h"
 
 #include <ctype.h>
 #include <dirent.h>

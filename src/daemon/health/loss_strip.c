@@ -6,7 +6,7 @@
  * Packets that came between two looks are spread evenly over the columns between
  * them.
  */
-#include "daemon/sessions/loss_strip.h"
+#include "daemon/health/loss_strip.h"
 
 #include "contract/log.h"
 #include "store/recording/loss.h"

@@ -8,7 +8,7 @@
  * What the machine counts of all CPUs or protocols falls when one of these goes
  * away, which is no loss.
  */
-#include "daemon/sessions/kernel.h"
+#include "daemon/health/kernel.h"
 
 #include <dirent.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_DAEMON_SESSIONS_CLOCK_WATCH_H
-#define SPATE_DAEMON_SESSIONS_CLOCK_WATCH_H
+#ifndef SPATE_DAEMON_HEALTH_CLOCK_WATCH_H
+#define SPATE_DAEMON_HEALTH_CLOCK_WATCH_H
 
 #include <stdbool.h>
 #include <stdint.h>

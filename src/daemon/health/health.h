@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_DAEMON_SESSIONS_HEALTH_H
-#define SPATE_DAEMON_SESSIONS_HEALTH_H
+#ifndef SPATE_DAEMON_HEALTH_HEALTH_H
+#define SPATE_DAEMON_HEALTH_HEALTH_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/sessions/no_buffer_cause.h"
+#include "daemon/health/no_buffer_cause.h"
 
 #include "base/clock.h"
 #include "lib/suite.h"

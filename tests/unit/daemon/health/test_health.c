@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/sessions/health.h"
+#include "daemon/health/health.h"
 
 #include "contract/log.h"
 #include "lib/suite.h"

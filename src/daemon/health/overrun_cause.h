@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_DAEMON_SESSIONS_OVERRUN_CAUSE_H
-#define SPATE_DAEMON_SESSIONS_OVERRUN_CAUSE_H
+#ifndef SPATE_DAEMON_HEALTH_OVERRUN_CAUSE_H
+#define SPATE_DAEMON_HEALTH_OVERRUN_CAUSE_H
 
 #include <stdbool.h>
 #include <stdint.h>

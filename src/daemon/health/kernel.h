@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SPATE_DAEMON_SESSIONS_KERNEL_H
-#define SPATE_DAEMON_SESSIONS_KERNEL_H
+#ifndef SPATE_DAEMON_HEALTH_KERNEL_H
+#define SPATE_DAEMON_HEALTH_KERNEL_H
 
 #include <jansson.h>
 #include <stdint.h>

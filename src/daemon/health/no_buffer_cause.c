@@ -12,7 +12,7 @@
  * dirty_freerun_ceiling).  A disk is busy with that also where spate itself
  * goes round the cache.
  */
-#include "daemon/sessions/no_buffer_cause.h"
+#include "daemon/health/no_buffer_cause.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/sessions/clock_watch.h"
+#include "daemon/health/clock_watch.h"
 
 #include <string.h>
 
