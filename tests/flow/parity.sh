@@ -111,6 +111,15 @@ rm "$chunk"
 without
 without 4
 
+# With two disks there is no second one for parity, and that is said.
+all=("${disks[@]}")
+disks=("${all[@]:0:2}")
+records 2 vbs
+disks=("${all[@]}")
+same "warnings" "$(grep -c 'it needs 3$' "$log")" 1
+grep -qE "$taken: [1-9][0-9]* blocks were recorded without parity" "$log" ||
+	fail "the end says nothing of parity"
+
 # A recording that is shorter than a group, and one of a single disk's.
 for packets in 1 130 300; do
 	take_few=$packets

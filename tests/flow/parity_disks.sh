@@ -5,6 +5,7 @@
 #                                                        shut down before,
 #                                                        during and after
 #
+# Then all of them are filled by somebody else while the last parity is to come.
 # All bytes are there without the disks that went, also what these had and had
 # not made durable; and with them, when they come back with what they had.
 #
@@ -67,6 +68,11 @@ records()
 	slowly good:12000:4000 good:16000:4000 good:20000:4000
 	wait_for 30 came "$now" "$sent"
 	spate stop "$now" >/dev/null
+}
+
+has_written()
+{
+	[ "$(info "$1" .chunks)" = "$2" ]
 }
 
 # packets_of NAME: on the disks
@@ -173,3 +179,24 @@ cmp -n $((1024 * 11000)) "$work/exported" "$work/whole"
 	fail "verify: $(cat "$work/verified")"
 "$SPATE" export killed "$work/exported" --quiet --force --disks "$(disks_list)"
 cmp -n $((1024 * 11000)) "$work/exported" "$work/whole"
+
+# All data are written when somebody fills every disk: the parity of the last
+# group is lost, and nothing else; the recording ends, and is complete.
+disk_again f
+rm -r "$mnt"/?/killed
+settings=("${settings[@]/durable = \"1s\";/durable = \"20s\";}")
+daemon 1
+begin full
+send good:0:4096
+ideal "$work/ideal" good:0:4096
+wait_for 30 has_written full 16
+for name in "${names[@]}"; do
+	left=$(df --output=avail -B 1 "$mnt/$name" | tail -n 1)
+	xfs_io -f -c "falloc 0 $((left - 800 * 1024))" "$mnt/$name/filler"
+done
+timeout 120 "$SPATE" --socket "$socket" stop full >/dev/null ||
+	fail "it does not end: $(info full .state)"
+same "state" "$(info full .state)" complete
+same "packets lost" "$(info full .packets_lost)" 0
+rm "$mnt"/?/filler
+all_there full

@@ -110,7 +110,7 @@ const struct option_key stream_options[] = {
 	  .offset = AT(parity),
 	  .max = 2,
 	  .help = "so many disks may die without a packet lost: parity is "
-		  "written across disks, from parity + 2 on" },
+		  "written across disks, from parity + 1 on" },
 	{ .name = "hold",
 	  .type = OPTION_CHOICE,
 	  .offset = AT(hold),

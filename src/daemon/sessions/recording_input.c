@@ -110,18 +110,24 @@ blocks_most(struct arena *arena, const struct block_pool_args *blocks)
 	return most < BLOCKS_MOST ? (unsigned)most : BLOCKS_MOST;
 }
 
-/* Borrows memory for parity.  A recording without it is better than none. */
+/* Borrows memory for parity, with `later` also such that another recording still
+ * has.  A recording without it is better than none. */
 static void
-parity_borrow(struct recording_input *s, struct arena *arena)
+parity_borrow(struct recording_input *s, struct arena *arena, bool later)
 {
 	struct block_pool_args blocks = stream_parity_args(s->in->stream);
 	struct fault fault;
+	int err;
 
 	if (!blocks.blocks)
 		return;
 	blocks.who = s->name;
 	blocks.most = 4 * blocks.blocks;
-	if (block_pool_borrow(arena, &s->parity, &blocks, &fault))
+	err = block_pool_borrow(arena, &s->parity, &blocks, &fault);
+	if (err && later)
+		err = block_pool_borrow_later(arena, &s->parity, &blocks,
+					      &fault);
+	if (err)
 		log_line(LEVEL_WARN, s->name,
 			 "recorded without parity: there is no memory for it");
 }
@@ -138,7 +144,7 @@ recording_input_open(struct recording_input **input, struct stream_input *in,
 	blocks.most = blocks_most(arena, &blocks);
 	err = open_with(input, in, arena, blocks, later, fault);
 	if (!err)
-		parity_borrow(*input, arena);
+		parity_borrow(*input, arena, later);
 	if (!err && !block_pool_filled((*input)->pool))
 		log_line(
 		    LEVEL_WARN, name,
@@ -156,6 +162,8 @@ recording_input_fill(struct recording_input *s)
 
 	if (block_pool_fill(s->pool) == 0 && !filled)
 		log_line(LEVEL_INFO, s->name, "got its memory");
+	if (s->parity && block_pool_filled(s->pool))
+		block_pool_fill(s->parity);
 }
 
 int

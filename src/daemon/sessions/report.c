@@ -694,8 +694,9 @@ info_take(struct session *s, struct info *info)
 		.layout = s->stream->o.layout,
 		.absent = atomic_load(&o->absent),
 		.parity = s->stream->o.parity,
-		.with_parity =
-		    o->groups ? parity_groups_counts(o->groups).members : 0,
+		.with_parity = o->groups ? atomic_load(&o->parity_members) /
+					       s->stream->o.parity
+					 : 0,
 		.store = store_name(s->shape),
 	};
 	pthread_mutex_lock(&o->lock);

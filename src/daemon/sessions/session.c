@@ -352,7 +352,8 @@ head_make(struct session *s)
 				      stream->o.channels_per_file,
 				  .max_loss = stream->o.max_loss,
 				  .vbs_cfg = stream->o.vbs_cfg,
-				  .parity = stream->o.parity };
+				  .parity = s->input->parity ? stream->o.parity
+							     : 0 };
 	const struct disk_set *set = s->host->disks;
 	const char *path[DISK_SET_MOST];
 
@@ -1011,6 +1012,37 @@ writing_look(struct session *s, int64_t now)
 	folders_sync(s);
 }
 
+/* Logs once that blocks are recorded without parity, and at the end how many
+ * were. */
+static void
+parity_tell(struct session *s, bool end)
+{
+	struct output *o = s->output;
+	uint64_t lost = atomic_load(&o->parity_lost), without;
+	unsigned disks = disk_set_takers(s->host->disks);
+
+	if (!o->groups || (s->unprotected && !end))
+		return;
+	without = parity_groups_counts(o->groups).without;
+	if (!without && !lost)
+		return;
+	s->unprotected = true;
+	if (end)
+		log_line(LEVEL_WARN, s->name,
+			 "%" PRIu64 " blocks were recorded without parity, and "
+			 "%" PRIu64 " parity blocks are on no disk",
+			 without, lost);
+	else if (disks <= s->stream->o.parity)
+		log_line(LEVEL_WARN, s->name,
+			 "blocks are recorded without parity: %u disks take "
+			 "blocks, and it needs %u",
+			 disks, s->stream->o.parity + 1);
+	else
+		log_line(LEVEL_WARN, s->name,
+			 "blocks are recorded without parity: disks take less "
+			 "than comes, or have failed");
+}
+
 static void
 ended(struct session *s)
 {
@@ -1020,6 +1052,7 @@ ended(struct session *s)
 	recording_input_counts(s->input, s->part, &c);
 	if (!s->cancelled)
 		no_buffer_tell(s, &c, clock_steady());
+	parity_tell(s, true);
 	if (!s->in->own)
 		stream_learned(s->stream, s->shape);
 	report_sample(s, clock_steady());
@@ -1139,6 +1172,7 @@ rate_sample(struct session *s, int64_t now)
 	clock_tell(s);
 	health_tell(s, &c, now);
 	report_sample(s, now);
+	parity_tell(s, false);
 	session_subs_sample(s, now);
 }
 

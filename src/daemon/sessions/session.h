@@ -114,6 +114,7 @@ struct session {
 	bool failed;
 	bool cancelled;	    /* stopped while ARMED: left nothing */
 	bool diskless;	    /* no disk takes blocks now */
+	bool unprotected;   /* blocks have no parity, and that was logged */
 	unsigned left;	    /* WRITING: blocks in flight at the last look */
 	int64_t left_since; /* ns, steady: when `left` last changed */
 

@@ -549,6 +549,7 @@ totals_resume(struct output *o, const struct output_args *a)
 	atomic_store(&o->durable_bytes, r->bytes);
 	atomic_store(&o->chunks, f->chunks);
 	atomic_store(&o->records, r->records);
+	atomic_store(&o->parity_members, (uint64_t)f->protected * a->parity);
 	for (unsigned i = 0; i < f->runs; i++) {
 		if (f->run[i].sub < o->subs)
 			take_run(o, &f->run[i]);
