@@ -272,6 +272,9 @@ see_numbers(struct resume *r)
 	last = lines ? json_array_get(rec->resumed, lines - 1) : NULL;
 	see_number(
 	    r, (uint64_t)json_integer_value(json_object_get(last, "number")));
+	/* And so do those of blocks that only their parity tells of. */
+	for (size_t i = 0; i < rec->parity.members; i++)
+		see_number(r, rec->parity.member[i].number + 1);
 	r->next = r->seen + (uint64_t)RESUME_SPARE * r->missing;
 	for (unsigned i = 0; i < rec->disks->n; i++)
 		r->records += rec->part[i].records;

@@ -111,6 +111,32 @@ START_TEST(what_is_there)
 }
 END_TEST
 
+/* The disk of blocks 6 to 11 is away, and no line says that it took part: only a
+ * list of parity knows them. */
+START_TEST(numbers_that_parity_knows)
+{
+	struct parity_record p = {
+		.group = 11, .bytes = MADE_BLOCK, .members = 1, .rows = 1
+	};
+	struct index_record member = { .number = 11,
+				       .bytes = MADE_BLOCK,
+				       .kind = INDEX_BLOCK };
+	uint8_t tail[2 * INDEX_BYTES];
+
+	m.parity = 1;
+	made_begin(&m);
+	made_blocks(&m, 6);
+	parity_pack(tail, &p, &member);
+	ck_assert_int_eq(folder_parity_sync(m.folder[1], tail, sizeof tail), 0);
+	made_end(&m, 0);
+	m.parity = 0;
+	look(0);
+	ck_assert_uint_eq(r->seen, 12);
+	ck_assert_uint_eq(r->next, 12);
+	leave();
+}
+END_TEST
+
 START_TEST(whole_blocks_are_adopted)
 {
 	struct index_record *record;
@@ -457,7 +483,8 @@ START_TEST(many_chunks_are_not_read)
 }
 END_TEST
 
-SUITE("resume", what_is_there, whole_blocks_are_adopted, others_are_left,
+SUITE("resume", what_is_there, numbers_that_parity_knows,
+      whole_blocks_are_adopted, others_are_left,
       a_chunk_without_a_line_has_its_number, torn_tails_go,
       a_disk_that_is_missing, a_number_that_is_settled, refused_as_complete,
       refused_as_protected, refused_as_another, refused_as_of_another_stream,
