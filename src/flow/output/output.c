@@ -930,34 +930,62 @@ output_seal(struct output *o, struct block *b)
 		lent_blocks_offer(block_pool_lent(b->pool), b);
 }
 
-/* The lines about the packets of a block that the metadata of the disk with its
- * parity has as well: that of its own disk goes with the disk.  Malloc'ed, or
- * NULL. */
-static char *
-member_lines(const struct output *o, const struct block *b)
+/* Lines of the metadata, each with its newline; NULL: none. */
+struct member_lines {
+	struct output *o;
+	const struct block *b;
+	char *text;
+};
+
+/* Adds a line, which it drops.  Memory that runs out costs lines, which the
+ * block's own disk has too. */
+static void
+line_add(struct member_lines *l, json_t *line)
 {
-	json_t *line = NULL;
-	char *text = NULL, *lines;
-	size_t bytes;
+	char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+	size_t had = l->text ? strlen(l->text) : 0;
+	char *grown = NULL;
+
+	if (text)
+		grown = realloc(l->text, had + strlen(text) + 2);
+	if (grown) {
+		l->text = grown;
+		sprintf(grown + had, "%s\n", text);
+	}
+	free(text);
+	json_decref(line);
+}
+
+static void
+descriptor_add(void *arg, const struct notes_event *e)
+{
+	struct member_lines *l = arg;
+
+	if (e->control == PIECE_DATA &&
+	    output_described(l->o, e->descriptor, e->bytes, l->b->number,
+			     l->o->groups))
+		line_add(l, meta_heap_event(l->b, l->o->subs, e));
+}
+
+/* The lines about a block that the metadata of the disk with its parity has as
+ * well, because that of its own disk goes with the disk: its run, which packets
+ * are missing, and what items are.  Readers drop those that they have twice.
+ * Malloc'ed, or NULL. */
+static char *
+member_lines(struct output *o, const struct block *b)
+{
+	struct member_lines l = { .o = o, .b = b };
 
 	if (b->brought)
 		return strndup(b->brought->lines, b->brought->lines_bytes);
+	line_add(&l, meta_run(b, o->subs, o->shape));
 	if (b->notes && o->shape->store == HEAP_CUBE)
-		line = meta_heap_holes(b);
+		line_add(&l, meta_heap_holes(b));
 	else if (!b->notes && b->filled < b->used)
-		line = meta_holes(b);
-	if (line)
-		text = json_dumps(line, JSON_COMPACT);
-	json_decref(line);
-	if (!text)
-		return NULL;
-	bytes = strlen(text);
-	lines = realloc(text, bytes + 2);
-	if (!lines)
-		free(text);
-	else
-		strcpy(lines + bytes, "\n");
-	return lines;
+		line_add(&l, meta_holes(b));
+	if (b->notes)
+		notes_events(b, o->format, descriptor_add, &l);
+	return l.text;
 }
 
 void

@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "lib/fake_format.h"
 #include "flow/memory/arena.h"
@@ -24,7 +25,9 @@ static struct queue *queue;
 static struct taker *taker;
 static struct output *output;
 static struct format_shape shape;
-static bool whole; /* what is made of output_args::whole */
+static bool whole;    /* what is made of output_args::whole */
+static bool protects; /* it has parity, from this pool */
+static struct block_pool *parity;
 
 static void
 nothing(void *arg)
@@ -38,12 +41,20 @@ output_open(unsigned subs)
 	struct block_pool_args args = {
 		.blocks = BLOCKS, .slots = SLOTS, .slot_bytes = 32, .subs = subs
 	};
+	struct block_pool_args extra = { .blocks = 2,
+					 .slots = SLOTS,
+					 .slot_bytes = 32,
+					 .extra = parity_groups_extra() };
 	struct fault fault;
 	json_t *head;
 
 	log_level_set(LEVEL_ERROR);
+	parity = NULL;
 	ck_assert_int_eq(arena_make(&arena, 2 << 20, NULL, &fault), 0);
 	ck_assert_int_eq(block_pool_borrow(arena, &pool, &args, &fault), 0);
+	if (protects)
+		ck_assert_int_eq(
+		    block_pool_borrow(arena, &parity, &extra, &fault), 0);
 	ck_assert_int_eq(queue_make(&queue, BLOCKS), 0);
 	ck_assert_int_eq(taker_join(&taker, queue, 0), 0);
 	shape = (struct format_shape){ .payload = 32, .parts = 1 };
@@ -57,6 +68,8 @@ output_open(unsigned subs)
 							.subs = subs,
 							.fill = FILL_ZERO,
 							.whole = whole,
+							.parity = 1,
+							.parity_pool = parity,
 							.format = &fake_format,
 							.shape = &shape }),
 	    0);
@@ -329,6 +342,41 @@ START_TEST(so_much_is_told_and_no_more)
 }
 END_TEST
 
+/* What only the metadata of a block's disk would say, that with its parity says
+ * as well. */
+START_TEST(parity_has_the_lines_of_its_members)
+{
+	struct taker *other, *third;
+	struct block *b;
+
+	protects = true;
+	output_open(3);
+	protects = false;
+	ck_assert_int_eq(taker_join(&other, queue, 1), 0);
+	ck_assert_int_eq(taker_join(&third, queue, 2), 0);
+	put(2, 1, 0, 3);
+	ck_assert_int_eq(queue_take(taker, &b, 0), 0);
+	output_seal(output, b);
+	output_protect(output, b, 0);
+	output_written(output, b, 0);
+	ck_assert(!output_protect_end(output));
+	ck_assert_uint_eq(output->in_flight, 0);
+	output_protect_look(output, clock_steady());
+	ck_assert(output_protect_end(output));
+	ck_assert_uint_eq(output->in_flight, 1);
+	ck_assert_int_eq(queue_take(other, &b, 0), 0);
+	ck_assert_ptr_nonnull(strstr(b->parity->lines, "\"base\":\"1002\""));
+	ck_assert_ptr_nonnull(strstr(b->parity->lines, "\"sub\":2"));
+	ck_assert_ptr_nonnull(strstr(b->parity->lines, "\"holes\""));
+	output_written(output, b, 1);
+	ck_assert_uint_eq(output->parity_blocks, 1);
+	taker_leave(other);
+	taker_leave(third);
+	block_pool_return(parity);
+	output_close();
+}
+END_TEST
+
 /* One that closed early is filled to its last slot, and is no longer. */
 START_TEST(blocks_of_one_length)
 {
@@ -361,8 +409,8 @@ START_TEST(blocks_of_one_length)
 END_TEST
 
 SUITE_THREADS("output", NULL, blocks_of_one_length,
-	      runs_are_each_substreams_own, no_substream_takes_all_the_room,
-	      receivers_on_many_threads,
+	      parity_has_the_lines_of_its_members, runs_are_each_substreams_own,
+	      no_substream_takes_all_the_room, receivers_on_many_threads,
 	      what_a_block_told_is_told_where_it_goes,
 	      so_much_is_told_and_no_more, it_outlives_what_made_it,
 	      at_risk_and_back)
