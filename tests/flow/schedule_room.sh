@@ -7,13 +7,15 @@
 #   Scans that have memory for one of them only: one after the other they are
 #   recorded, at the same time the one with the higher priority is.  What comes
 #   after the start of the second, while the first has the memory yet, is
-#   counted as what it is
+#   counted as what it is.  Both have parity
 #
 . "${BASH_SOURCE%/*}/functions.sh"
 . "${BASH_SOURCE%/*}/functions_schedule.sh"
 
-disks_make 2
+disks_make 3
+settings=('memory = "112M";' 'reserve = "1M";')
 schedule_conf
+conf_write "$(schedule_streams | sed 's/blocks = 6;/& parity = 1;/')"
 spated_start
 
 is_over()
@@ -67,6 +69,11 @@ between=$(($(edge second first) - $(edge first last) - 1))
 same "packets between them" "$between" "$(info second '.drops.no_buffer // 0')"
 same "other drops" "$(info second \
 	'.drops | del(.before_start, .no_buffer) | add // 0')" 0
+# The memory for parity comes as late as that for data.
+for name in first second; do
+	[ "$("$SPATE" info $name --json --disks "$(disks_list)" |
+		jq .protected)" -gt 0 ] || fail "$name has no parity"
+done
 same "low" "$(state low)" refused
 ! spate info low >/dev/null 2>&1 || fail "low was recorded"
 spated_stop
