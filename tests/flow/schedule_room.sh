@@ -72,7 +72,7 @@ same "other drops" "$(info second \
 # The memory for parity comes as late as that for data.
 for name in first second; do
 	[ "$("$SPATE" info $name --json --disks "$(disks_list)" |
-		jq .protected)" -gt 0 ] || fail "$name has no parity"
+		jq .with_parity)" -gt 0 ] || fail "$name has no parity"
 done
 same "low" "$(state low)" refused
 ! spate info low >/dev/null 2>&1 || fail "low was recorded"

@@ -42,11 +42,10 @@ struct made {
 	enum fill_kind fill;
 	bool fps_unknown; /* in the metadata */
 	unsigned subs, channels_per_file;
-	unsigned parity;       /* parity blocks of a group, as its head says */
 	enum heap_store store; /* HEAP_ROW, HEAP_CUBE: of format spead */
 	uint16_t sub;	       /* whose frames and blocks are made */
 	uint32_t quantum;      /* of checksums; 0: none */
-	unsigned parity;       /* parity blocks of a group, see made_parity.h */
+	unsigned parity;       /* of its head; see made_parity.h */
 	json_t *head;
 };
 

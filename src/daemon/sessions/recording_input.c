@@ -125,8 +125,8 @@ parity_borrow(struct recording_input *s, struct arena *arena, bool later)
 	blocks.most = 4 * blocks.blocks;
 	err = block_pool_borrow(arena, &s->parity, &blocks, &fault);
 	if (err && later)
-		err = block_pool_borrow_later(arena, &s->parity, &blocks,
-					      &fault);
+		err =
+		    block_pool_borrow_later(arena, &s->parity, &blocks, &fault);
 	if (err)
 		log_line(LEVEL_WARN, s->name,
 			 "recorded without parity: there is no memory for it");

@@ -352,8 +352,8 @@ head_make(struct session *s)
 				      stream->o.channels_per_file,
 				  .max_loss = stream->o.max_loss,
 				  .vbs_cfg = stream->o.vbs_cfg,
-				  .parity = s->input->parity ? stream->o.parity
-							     : 0 };
+				  .parity =
+				      s->input->parity ? stream->o.parity : 0 };
 	const struct disk_set *set = s->host->disks;
 	const char *path[DISK_SET_MOST];
 
@@ -1023,7 +1023,7 @@ parity_tell(struct session *s, bool end)
 
 	if (!o->groups || (s->unprotected && !end))
 		return;
-	without = parity_groups_counts(o->groups).without;
+	without = parity_groups_counts(o->groups).unprotected;
 	if (!without && !lost)
 		return;
 	s->unprotected = true;

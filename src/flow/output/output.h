@@ -192,8 +192,8 @@ struct output {
 	/* Parity blocks that are on disks, with their bytes, and those that are
 	 * on none. */
 	_Atomic uint64_t parity_blocks, parity_bytes, parity_lost;
-	/* Members of the groups of parity blocks that are durable: a group counts
-	 * once for each of its parity blocks. */
+	/* Members of the groups of parity blocks that are durable: a group
+	 * counts once for each of its parity blocks. */
 	_Atomic uint64_t parity_members;
 
 	/* The first number that this process gives; 0 in a new recording. */
@@ -270,12 +270,12 @@ void output_put(void *output, struct block *b);
 void output_seal(struct output *o, struct block *b);
 
 /*
- * Parity (parity_groups.h).  output_protect adds a SEALED block of data that disk
- * number `disk` begins to write; its writer.  output_protect_look ends groups
- * that are old; writers, now and then.  output_protect_end has them end all, and
- * is true when that is done: then in_flight counts all their parity blocks.  It
- * and output_protect_give_up, which leaves blocks without parity, are for the
- * event loop.
+ * Parity (parity_groups.h).  output_protect adds a SEALED block of data that
+ * disk number `disk` begins to write; its writer.  output_protect_look ends
+ * groups that are old; writers, now and then.  output_protect_end has them end
+ * all, and is true when that is done: then in_flight counts all their parity
+ * blocks.  It and output_protect_give_up, which leaves blocks without parity,
+ * are for the event loop.
  */
 void output_protect(struct output *o, struct block *b, unsigned disk);
 void output_protect_look(struct output *o, int64_t now);

@@ -2,27 +2,27 @@
 /*
  * Computes parity.  The blocks of a group are held until it is complete, where
  * the pool that they come from has room (block_pool_roomy), and then encoded at
- * once: each byte passes a processor one time.  Where blocks are few, those that
- * are written are folded in and freed by the next writer that begins or ends a
- * block: so parity takes no block from a receiver that needs it.  A group whose
- * blocks are held needs no parity blocks until it is complete; if none is free
- * then, it waits for the next that is written, or, when blocks are few, is given
- * up.
+ * once: each byte passes a processor one time.  Where blocks are few, those
+ * that are written are folded in and freed by the next writer that begins or
+ * ends a block: so parity takes no block from a receiver that needs it.  A
+ * group whose blocks are held needs no parity blocks until it is complete; if
+ * none is free then, it waits for the next that is written, or, when blocks are
+ * few, is given up.
  *
  * Only writers compute: the event loop says that the end has come, and they see
  * that in their rounds.
  *
  * Two kinds of locks.  That of all groups is held for a few comparisons.  A
  * group's own is held while bytes are folded in; writers of other groups go on
- * meanwhile.  A group ends when it is closed and nobody folds: whoever comes last
- * of both writes its tail and puts its parity blocks.
+ * meanwhile.  A group ends when it is closed and nobody folds: whoever comes
+ * last of both writes its tail and puts its parity blocks.
  *
  * Which disk gets the parity is chosen when a group begins, in turns, and that
  * disk gives it no member.  If it were left to whoever is late, the disk that
  * writes parity would stay behind all others, and write nothing else.  A disk
- * joins the oldest open group that has no block of it.  A disk that is slower than
- * the others is in few groups: the oldest of OPEN ends without it, as soon as
- * another is wanted.
+ * joins the oldest open group that has no block of it.  A disk that is slower
+ * than the others is in few groups: the oldest of OPEN ends without it, as soon
+ * as another is wanted.
  */
 #include "flow/output/parity_groups.h"
 
@@ -46,7 +46,7 @@ struct parity_group {
 	struct block *row[PARITY_ROWS]; /* NULL: not taken yet */
 	int64_t since;			/* steady ns */
 	struct block_bars bars;		/* disks that have a member */
-	struct block_bars kept;		/* disks that are to have its parity */
+	struct block_bars parity_disks; /* disks that are to have its parity */
 	unsigned members;
 	unsigned folding; /* threads that fold, or are about to */
 	bool closed;	  /* no more members */
@@ -78,10 +78,10 @@ struct parity_groups {
 	 * `over`. */
 	atomic_uint alive;
 	atomic_bool over;
-	_Atomic uint64_t groups, members, without;
+	_Atomic uint64_t groups, members, unprotected;
 	/* Blocks that are held, and closed groups that wait; relaxed, as
 	 * `due`. */
-	_Atomic unsigned holds, waits;
+	_Atomic unsigned holds, waiting_groups;
 
 	pthread_mutex_t lock; /* protects the fields below, and the groups */
 	struct parity_list open;
@@ -148,9 +148,9 @@ rows_put_back(struct parity_group *p)
 	}
 }
 
-/* Frees a group that is in no list, and what it still has.  Whoever waits for the
- * end may return the pools and drop the output as soon as the last group is not
- * alive; so this is the last that a group does. */
+/* Frees a group that is in no list, and what it still has.  Whoever waits for
+ * the end may return the pools and drop the output as soon as the last group is
+ * not alive; so this is the last that a group does. */
 static void
 group_free(struct parity_groups *g, struct parity_group *p)
 {
@@ -172,7 +172,7 @@ group_free(struct parity_groups *g, struct parity_group *p)
 static void
 group_give_up(struct parity_groups *g, struct parity_group *p)
 {
-	atomic_fetch_add(&g->without, p->members);
+	atomic_fetch_add(&g->unprotected, p->members);
 	group_free(g, p);
 }
 
@@ -181,7 +181,7 @@ parity_groups_counts(const struct parity_groups *g)
 {
 	return (struct parity_groups_counts){ .groups = g->groups,
 					      .members = g->members,
-					      .without = g->without };
+					      .unprotected = g->unprotected };
 }
 
 /* ---- a group begins ---------------------------------------------------- */
@@ -199,8 +199,8 @@ due_set(struct parity_groups *g)
 }
 
 /* Chooses disks for the parity of a new group, which gets a member of `disk`:
- * those whose turn was the longest ago.  A disk that comes late has one turn, as
- * the others. */
+ * those whose turn was the longest ago.  A disk that comes late has one turn,
+ * as the others. */
 static void
 disks_keep(struct parity_groups *g, struct parity_group *p,
 	   const struct block_bars *disks, unsigned disk)
@@ -210,12 +210,12 @@ disks_keep(struct parity_groups *g, struct parity_group *p,
 
 		for (unsigned i = 0; i < BLOCK_DISKS; i++) {
 			if (i == disk || !block_bars_has(disks, i) ||
-			    block_bars_has(&p->kept, i))
+			    block_bars_has(&p->parity_disks, i))
 				continue;
 			if (least == disk || g->turn[i] < g->turn[least])
 				least = i;
 		}
-		block_bars_add(&p->kept, least);
+		block_bars_add(&p->parity_disks, least);
 		g->turn[least] = ++g->turns;
 	}
 }
@@ -224,7 +224,7 @@ static bool
 may_join(const struct parity_group *p, unsigned disk)
 {
 	return !block_bars_has(&p->bars, disk) &&
-	       !block_bars_has(&p->kept, disk);
+	       !block_bars_has(&p->parity_disks, disk);
 }
 
 /* Returns the group that a block of this disk joins, or NULL.  Caller holds the
@@ -254,7 +254,8 @@ group_for(struct parity_groups *g, unsigned disk)
 
 /* ---- folding ------------------------------------------------------------- */
 
-/* Takes parity blocks for a group that has none.  False: not enough are free. */
+/* Takes parity blocks for a group that has none.  False: not enough are
+ * free. */
 static bool
 rows_take(const struct parity_groups *g, struct parity_group *p)
 {
@@ -327,8 +328,9 @@ group_close(struct parity_groups *g, struct parity_group *p)
 	due_set(g);
 }
 
-/* Folds in what a group holds, and frees it.  Without parity blocks for that the
- * group has failed, and takes no more members: they would have no parity. */
+/* Folds in what a group holds, and frees it.  Without parity blocks for that
+ * the group has failed, and takes no more members: they would have no
+ * parity. */
 static void
 held_fold(struct parity_groups *g, struct parity_group *p)
 {
@@ -427,14 +429,14 @@ rows_put(struct parity_groups *g, struct parity_group *p)
 	group_free(g, p);
 }
 
-/* Ends a closed group, into which nobody folds.  If no parity block is free for it
- * and `wait`, it waits. */
+/* Ends a closed group, into which nobody folds.  If no parity block is free for
+ * it and `wait`, it waits. */
 static void
 group_end(struct parity_groups *g, struct parity_group *p, bool wait)
 {
 	if (!p->failed && !p->row[0] && !rows_take(g, p) && wait) {
 		pthread_mutex_lock(&g->lock);
-		atomic_fetch_add(&g->waits, 1);
+		atomic_fetch_add(&g->waiting_groups, 1);
 		list_add(&g->waiting, p);
 		pthread_mutex_unlock(&g->lock);
 		return;
@@ -487,7 +489,7 @@ waiting_take(struct parity_groups *g, bool *few)
 		p = NULL;
 	if (p) {
 		list_remove(&g->waiting, p);
-		atomic_fetch_sub(&g->waits, 1);
+		atomic_fetch_sub(&g->waiting_groups, 1);
 	}
 	pthread_mutex_unlock(&g->lock);
 	return p;
@@ -551,7 +553,7 @@ join(struct parity_groups *g, struct block *b, const struct index_record *r,
 	}
 	p = group_for(g, disk);
 	if (!p) {
-		atomic_fetch_add(&g->without, 1);
+		atomic_fetch_add(&g->unprotected, 1);
 		return NULL;
 	}
 	p->member[p->members] = *r;
@@ -569,8 +571,8 @@ join(struct parity_groups *g, struct block *b, const struct index_record *r,
 	return p;
 }
 
-/* Returns an open group that holds a block which is written and of which its pool
- * has few, for this thread to fold; NULL: there is none. */
+/* Returns an open group that holds a block which is written and of which its
+ * pool has few, for this thread to fold; NULL: there is none. */
 static struct parity_group *
 open_take(struct parity_groups *g)
 {
@@ -599,7 +601,7 @@ parity_groups_relieve(struct parity_groups *g)
 		held_fold(g, p);
 		group_leave(g, p);
 	}
-	while (atomic_load(&g->waits) && (p = waiting_take(g, &few)))
+	while (atomic_load(&g->waiting_groups) && (p = waiting_take(g, &few)))
 		group_end(g, p, !few);
 }
 
@@ -670,7 +672,7 @@ parity_groups_give_up(struct parity_groups *g)
 	while ((p = g->waiting.first)) {
 		list_remove(&g->waiting, p);
 		list_add(&gone, p);
-		atomic_fetch_sub(&g->waits, 1);
+		atomic_fetch_sub(&g->waiting_groups, 1);
 	}
 	for (p = g->open.first; p; p = next) {
 		next = p->next;

@@ -9,8 +9,9 @@
 #include "store/record/index.h"
 
 /*
- * The parity groups of a recording that is being written.  Placement stays free:
- * a disk takes what it can take, and a group is made of what the disks took.
+ * The parity groups of a recording that is being written.  Placement stays
+ * free: a disk takes what it can take, and a group is made of what the disks
+ * took.
  *
  *   writer of disk 0 takes block 12 --.
  *   writer of disk 2 takes block 13 ---+--> open group 12 holds them
@@ -18,11 +19,11 @@
  *                                               v
  *                       parity blocks of group 12 --> put() --> other disks
  *
- * A group ends when as many disks are left as it has parity blocks, when it is as
- * old as it may be, and at the end of the recording.  Each disk has one block of
- * a group at most.  Members are held in memory until the group ends, or until
- * their pool needs them; then what the group holds is folded into its parity
- * blocks.  Nobody waits for a group.
+ * A group ends when as many disks are left as it has parity blocks, when it is
+ * as old as it may be, and at the end of the recording.  Each disk has one
+ * block of a group at most.  Members are held in memory until the group ends,
+ * or until their pool needs them; then what the group holds is folded into its
+ * parity blocks.  Nobody waits for a group.
  *
  * Writers call, except where noted.
  */
@@ -64,8 +65,9 @@ void parity_groups_add(struct parity_groups *g, struct block *b,
 		       const struct index_record *r, const char *lines,
 		       unsigned disk);
 
-/* Frees what is held and written where blocks are few, and lets groups go on that
- * waited for a parity block.  After a block was written; costs nothing else. */
+/* Frees what is held and written where blocks are few, and lets groups go on
+ * that waited for a parity block.  After a block was written; costs nothing
+ * else. */
 void parity_groups_relieve(struct parity_groups *g);
 
 /* Ends groups that are as old as they may be by `now`, steady ns, or all if
@@ -83,9 +85,9 @@ bool parity_groups_end(struct parity_groups *g);
 void parity_groups_give_up(struct parity_groups *g);
 
 struct parity_groups_counts {
-	uint64_t groups;  /* that ended */
-	uint64_t members; /* blocks in these */
-	uint64_t without; /* blocks in no group: too few disks, or no parity
+	uint64_t groups;      /* that ended */
+	uint64_t members;     /* blocks in these */
+	uint64_t unprotected; /* blocks in no group: too few disks, or no parity
 			   * block was free */
 };
 struct parity_groups_counts parity_groups_counts(const struct parity_groups *g);

@@ -10,20 +10,20 @@
 
 /*
  * A queue is where closed blocks meet idle disks.  Blocks wait in the order in
- * which they came; disk_choice.h decides which waiting disk gets the next one, and
- * of equal disks the one that has waited longest gets it.  Usually only one of
- * the two lists has entries: blocks and disks wait at the same time only if all
- * waiting disks are benched as slow.
+ * which they came; disk_choice.h decides which waiting disk gets the next one,
+ * and of equal disks the one that has waited longest gets it.  Usually only one
+ * of the two lists has entries: blocks and disks wait at the same time only if
+ * all waiting disks are benched as slow.
  *
  * Blocks for which no disk is left wait until a disk comes back.
  *
- * A block of parity waits for a disk that may have it, while others pass by.  If
- * no such disk is left, it goes to any.  It goes before data, unless these become
- * short of memory: then it waits until no data do.
+ * A block of parity waits for a disk that may have it, while others pass
+ * by.  If no such disk is left, it goes to any.  It goes before data, unless
+ * these become short of memory: then it waits until no data do.
  *
- * At most `most` blocks wait, beside those that are returned, and parity.  Many producers;
- * each disk's writer is one taker.  After queue_drain nothing more may be put;
- * takers get what is left, then the end.
+ * At most `most` blocks wait, beside those that are returned, and parity.  Many
+ * producers; each disk's writer is one taker.  After queue_drain nothing more
+ * may be put; takers get what is left, then the end.
  */
 struct queue;
 
@@ -44,9 +44,9 @@ void taker_leave(struct taker *taker);
  * slow. */
 bool taker_report(struct taker *taker, const struct disk_figures *figures);
 
-/* Puts a CLOSED block behind the waiting ones.  Never waits, any thread.  0, and
- * the queue or a disk owns the block; -ENOBUFS when `most` blocks wait already;
- * -EPIPE after queue_drain. */
+/* Puts a CLOSED block behind the waiting ones.  Never waits, any thread.  0,
+ * and the queue or a disk owns the block; -ENOBUFS when `most` blocks wait
+ * already; -EPIPE after queue_drain. */
 int queue_put(struct queue *queue, struct block *b);
 
 /* Puts a block that another disk failed to write before the waiting ones; it
@@ -55,11 +55,12 @@ void queue_return(struct queue *queue, struct block *b);
 
 /* Puts the parity blocks of a group before the waiting ones, each for another
  * disk, which has no block of the group, as long as there is one; else for one
- * that has no parity of it, and at last for any.  Never refused.  Any thread. */
+ * that has no parity of it, and at last for any.  Never refused.  Any
+ * thread. */
 void queue_put_parity(struct queue *queue, struct block *const *b, unsigned n);
 
-/* Returns how many disks take blocks, without those that are benched, and which.
- * Any thread. */
+/* Returns how many disks take blocks, without those that are benched, and
+ * which. Any thread. */
 unsigned queue_disks(struct queue *queue, struct block_bars *disks);
 
 /*

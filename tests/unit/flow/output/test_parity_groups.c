@@ -258,7 +258,7 @@ START_TEST(ends_early)
 	give(b, 0);
 	ck_assert_uint_eq(b->grouped, 0);
 	block_drop(b);
-	ck_assert_uint_eq(parity_groups_counts(groups).without, 0);
+	ck_assert_uint_eq(parity_groups_counts(groups).unprotected, 0);
 	finish();
 }
 END_TEST
@@ -347,7 +347,7 @@ START_TEST(parity_runs_short)
 	block_drop(put[--got]);
 	parity_groups_look(groups, clock_steady());
 	ck_assert_uint_eq(got, 1);
-	ck_assert_uint_eq(parity_groups_counts(groups).without, 0);
+	ck_assert_uint_eq(parity_groups_counts(groups).unprotected, 0);
 	parity_groups_look(groups, clock_steady() + 2 * NS_SECOND);
 	n = block_pool_free_blocks(pool);
 	ck_assert_uint_lt(n, BLOCKS);
@@ -357,7 +357,7 @@ START_TEST(parity_runs_short)
 	for (unsigned i = 0; i < n; i++)
 		block_drop(b[i]);
 	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS);
-	ck_assert_uint_gt(parity_groups_counts(groups).without, 0);
+	ck_assert_uint_gt(parity_groups_counts(groups).unprotected, 0);
 	finish();
 }
 END_TEST
@@ -369,7 +369,7 @@ START_TEST(too_few_disks)
 	written_by(1);
 	end();
 	ck_assert_uint_eq(got, 0);
-	ck_assert_uint_eq(parity_groups_counts(groups).without, 2);
+	ck_assert_uint_eq(parity_groups_counts(groups).unprotected, 2);
 	finish();
 }
 END_TEST
@@ -414,7 +414,7 @@ START_TEST(a_failed_group_closes)
 	for (unsigned i = 0; i < 3; i++)
 		block_drop(b[i]);
 	parity_groups_relieve(groups);
-	ck_assert_uint_eq(parity_groups_counts(groups).without, 3);
+	ck_assert_uint_eq(parity_groups_counts(groups).unprotected, 3);
 	block_pool_put(row);
 	written_by(4);
 	end();
@@ -433,7 +433,7 @@ START_TEST(given_up)
 	ck_assert_uint_lt(block_pool_free_blocks(pool), BLOCKS);
 	parity_groups_give_up(groups);
 	ck_assert_uint_eq(block_pool_free_blocks(pool), BLOCKS);
-	ck_assert_uint_eq(parity_groups_counts(groups).without, 2);
+	ck_assert_uint_eq(parity_groups_counts(groups).unprotected, 2);
 	ck_assert(parity_groups_end(groups));
 	ck_assert_uint_eq(got, 0);
 	finish();
