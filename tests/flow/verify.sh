@@ -44,7 +44,7 @@ record()
 	disks=()
 	disks_make 2
 	conf_write "$(stream_text "format = \"vdif\"; prefix = 8; fps = 1000;
-		threads = [ 0 ]; $2" | sed 's/block = "1M"/block = "4M"/')"
+		threads = [ 0 ]; max_age = \"60s\"; $2" | sed 's/block = "1M"/block = "4M"/')"
 	spated_start
 	take --format vdif --fps 1000 --packets $packets --dump "$work/ideal"
 	slots=$(spate streams --json | jq .block_packets)

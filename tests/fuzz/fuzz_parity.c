@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "store/parity/parity.c"
+#include "store/parity/parity_file.c"
 
 static void
 require(int truth)

@@ -28,7 +28,8 @@
 #include "base/units.h"
 
 enum {
-	STACK = 128 << 10, /* bytes from its top */
+	PAGE = 4096,
+	STACK = 128 << 10, /* bytes below the frame that is in use */
 	OBJECTS = 256,	   /* program, libraries and plugins at most */
 };
 
@@ -127,7 +128,8 @@ int
 hot_pages_lock_stack(void)
 {
 	pthread_attr_t attr;
-	size_t bytes, part;
+	uintptr_t from, top;
+	size_t bytes;
 	void *at;
 	int err = -pthread_getattr_np(pthread_self(), &attr);
 
@@ -137,8 +139,9 @@ hot_pages_lock_stack(void)
 	pthread_attr_destroy(&attr);
 	if (err)
 		return err;
-	part = bytes < STACK ? bytes : STACK;
-	return mlock2((char *)at + (bytes - part), part, MLOCK_ONFAULT) < 0
-		   ? -errno
-		   : 0;
+	/* Above this frame lies what is the thread's own, such as errno. */
+	top = (uintptr_t)at + bytes;
+	from = (uintptr_t)__builtin_frame_address(0) & -(uintptr_t)PAGE;
+	from = from - (uintptr_t)at > STACK ? from - STACK : (uintptr_t)at;
+	return mlock2((void *)from, top - from, MLOCK_ONFAULT) < 0 ? -errno : 0;
 }

@@ -243,7 +243,7 @@ static int
 unlisted_look(struct parity_look *l, int dir, const char *file,
 	      const char *name)
 {
-	struct parity_record p;
+	struct parity_record p = { 0 };
 	uint8_t *tail = NULL;
 	char named[LAYOUT_FILE];
 	int err, fd = disk_open_at(dir, file, O_RDONLY, DISK_NO_LINKS);

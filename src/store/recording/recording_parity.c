@@ -178,8 +178,7 @@ recording_parity_rows(const struct recording *rec,
 		      const struct parity_member *m)
 {
 	const struct parity_table *t = &rec->parity;
-	const struct parity_block *first =
-	    parity_first(t, &t->block[m->block]);
+	const struct parity_block *first = parity_first(t, &t->block[m->block]);
 	unsigned rows = 0, last = PARITY_ROWS;
 
 	for (const struct parity_block *p = first;

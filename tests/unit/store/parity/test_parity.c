@@ -568,7 +568,9 @@ START_TEST(blocks_and_their_list_mend_each_other)
 END_TEST
 
 SUITE_THREADS("parity", NULL, coefficients_are_those_of_the_header,
-      parity_is_what_the_model_says, any_one_or_two_are_computed,
-      more_are_refused, a_source_that_lies_is_not_used,
-      a_table_has_what_the_lists_say, groups_of_one_number_are_told_apart,
-      a_tail_that_cannot_be_is_refused, blocks_and_their_list_mend_each_other)
+	      parity_is_what_the_model_says, any_one_or_two_are_computed,
+	      more_are_refused, a_source_that_lies_is_not_used,
+	      a_table_has_what_the_lists_say,
+	      groups_of_one_number_are_told_apart,
+	      a_tail_that_cannot_be_is_refused,
+	      blocks_and_their_list_mend_each_other)
