@@ -41,7 +41,8 @@
  *   WRITING    blocks are on their way to disks; those that no disk takes
  *              for SESSION_PATIENCE are lost
  *   SYNCING    writers sync a last time; then the fate of every block, and
- *              so the totals, are known
+ *              so the totals, are known.  Blocks that a disk could not make
+ *              durable, and that were held, are on their way again: WRITING
  *   CLOSING    writers put the totals at the end of their indexes
  *   ENDED      everything is durable; session_free may be called
  *
