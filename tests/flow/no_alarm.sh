@@ -6,13 +6,18 @@
 # For $SPATE_CALM seconds (60, and 600 with $SPATE_LONG) there is no warning, no
 # finding, and no link that does not hold.  A machine that is busy makes the
 # sender late at times, and spate may say so: an alarm of such a time is none
-# that is false.  Any other is.  At the end the sender is gone: so the test sees
+# that is false.  Any other is.  The disks are folders in memory: those of a busy
+# machine do stop for seconds, and an alarm is right then.  At the end the sender is gone: so the test sees
 # that it would have seen an alarm.
 . "${BASH_SOURCE%/*}/functions.sh"
 need python3
 
 calm=${SPATE_CALM:-$([ -n "${SPATE_LONG:-}" ] && echo 600 || echo 60)}
-disks_make 2
+memory=$(mktemp -d /dev/shm/spate-test.XXXXXX) ||
+	skip "there is no memory for files: /dev/shm"
+at_end "rm -rf '$memory'"
+disks=("$memory/disk0" "$memory/disk1")
+mkdir "${disks[@]}"
 settings=('memory = "128M";' 'reserve = "1M";' 'durable = "1s";')
 conf_write "$(stream_text 'format = "vdif"; payload = 8032; prefix = 8;
 	fps = 125; threads = [ 0, 1 ]; tones = 250000; rate = "16Mbps";
@@ -71,7 +76,7 @@ lost=$(($(gen_did .sent) - $("$SPATE" info r --disks "$(disks_list)" --json |
 	skip "this machine is too busy: $lost of $(gen_did .sent) packets were lost"
 
 judged=0
-python3 - "$work" "$ended" "$calm" <<'END' || judged=$?
+python3 - "$work" "$ended" "$calm" "$memory" <<'END' || judged=$?
 import datetime, glob, json, re, sys
 
 def seconds(text):
@@ -80,6 +85,7 @@ def seconds(text):
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 work, ended, calm = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
+memory = sys.argv[4]
 late = [(seconds(l["from"]), seconds(l["to"]), l["late_s"])
         for l in json.load(open(f"{work}/gen.json"))["late"]]
 
@@ -88,17 +94,15 @@ def false(alarm):
                    for f, t, _ in late)
 
 alarms = [json.loads(line) for line in open(f"{work}/looks")]
-# Lines of the log: one that has "for X s" was wrong for so long before.  A disk
-# of a busy machine is slow indeed.
+# Lines of the log: one that has "for X s" was wrong for so long before.
 for line in open(f"{work}/lines"):
     at, level, what = line.split(None, 2)
-    if "signal: " not in what and (level in ("info", "debug") or
-                                   re.search(r": slow: \S+ \S+ took ", what)):
+    if "signal: " not in what and level in ("info", "debug"):
         continue
     span = re.search(r", for ([\d.]+) s$", what)
     alarms.append({"what": what.strip(), "to": seconds(at),
                    "from": seconds(at) - (float(span[1]) if span else 8)})
-for path in glob.glob(f"{work}/disk*/r/*.quality.jsonl"):
+for path in glob.glob(f"{memory}/disk*/r/*.quality.jsonl"):
     for line in map(json.loads, open(path)):
         if line.get("findings") and seconds(line["time"]) < ended:
             alarms.append({"what": line["findings"], "to": seconds(line["time"]),
