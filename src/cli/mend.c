@@ -91,7 +91,7 @@ print_text(const struct mend_run *m, const struct mend_report *r)
 		printf(", %u could not be %s", r->failed,
 		       m->rebuilds ? "rebuilt" : "mended");
 	if (r->left)
-		printf("; %u chunks have no parity", r->left);
+		printf("; %u chunks have less parity than configured", r->left);
 	printf("%s\n",
 	       m->dry_run ? "; nothing was done yet, this was a dry run" : "");
 }
@@ -272,7 +272,8 @@ conclude(const struct mend_run *m)
 	}
 	if (m->left && m->rebuilds) {
 		fault_set(&fault, -ENOSPC, "refused",
-			  "%u chunks have no parity", m->left);
+			  "%u chunks have less parity than configured",
+			  m->left);
 		fault_why(&fault, "too few disks are there for it");
 		return cli_fail(&fault);
 	}

@@ -62,10 +62,8 @@ stamps_step(struct msghdr *m)
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
 		struct timespec t;
 
-		/* of a SCM_TIMESTAMPING the first of three is the kernel's */
 		if (c->cmsg_level != SOL_SOCKET ||
-		    (c->cmsg_type != SCM_TIMESTAMPNS &&
-		     c->cmsg_type != SCM_TIMESTAMPING))
+		    c->cmsg_type != SCM_TIMESTAMPNS)
 			continue;
 		memcpy(&t, CMSG_DATA(c), sizeof t);
 		add(&t);

@@ -728,7 +728,7 @@ why_write(struct bench_run *run, const json_t *info)
 	const char *most, *process = field_text(cause, "process");
 	uint64_t drops = drops_of(info, &most);
 
-	if (drops && !strcmp(most, "no_buffer"))
+	if (drops && most && !strcmp(most, "no_buffer"))
 		snprintf(run->why, sizeof run->why,
 			 "the disks took less than came: %" PRIu64
 			 " packets found no free block",

@@ -753,11 +753,11 @@ struct form {
 	unsigned name, state, lost;
 	unsigned spark, bar;   /* 0: left out; spark: at least */
 	unsigned text, number; /* of keys */
-	bool overruns;
 	/* keys that are known: of the stream, or of its recording */
 	const struct key *keys[KEYS_MOST];
-	bool of_info[KEYS_MOST];
 	unsigned n_keys;
+	bool of_info[KEYS_MOST];
+	bool overruns;
 };
 
 /* The widest first; the one before the last one has room for quality and clock

@@ -34,8 +34,9 @@
  *          {send: ID, [by:TEXT], [wait:false]}  a transfer, nothing else
  * info     {name}  a recording that runs, or ended since the daemon started
  *          -> {recordings:[INFO...]}; error "not-found" for any other
- * status   {[ended:N]}  with the N recordings, at most 64, that ended last
- *          since the daemon started
+ * status   {[ended:N], [brief:true]}  with the N recordings, at most 64, that
+ *          ended last since the daemon started; brief: of those that run no more
+ *          than the keys of INFO_BRIEF
  *          -> STATUS_KEYS (control/answer.h)
  * reload   {}  reads the configuration again; a fault in it changes nothing
  *          -> {conf, changes:[TEXT...], restart:[TEXT...] (keys that need one)}

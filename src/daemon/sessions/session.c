@@ -1043,6 +1043,31 @@ parity_tell(struct session *s, bool end)
 			 "than comes, or have failed");
 }
 
+/* Closes the folders, unless blocks that could not be made durable are on their
+ * way again.  That happens twice at most: where all disks take blocks but make
+ * none durable, a recording has to end, too. */
+static void
+syncing_look(struct session *s, int64_t now)
+{
+	enum { AGAIN = 2 };
+	struct output *o = s->output;
+
+	if (!atomic_load_explicit(&o->in_flight, memory_order_acquire)) {
+		if (disk_set_leaves(s->host->disks))
+			return;
+		output_hold_end(o);
+	}
+	if (!atomic_load_explicit(&o->in_flight, memory_order_acquire)) {
+		s->state = SESSION_CLOSING;
+		folders_end(s);
+		return;
+	}
+	if (++s->again >= AGAIN)
+		output_hold_end(o);
+	s->state = SESSION_WRITING;
+	s->left_since = now;
+}
+
 static void
 ended(struct session *s)
 {
@@ -1218,16 +1243,8 @@ session_step(struct session *s, int64_t now)
 	}
 	if (s->state == SESSION_WRITING)
 		writing_look(s, now);
-	/* What the last sync could not make durable may be on its way again. */
-	if (s->state == SESSION_SYNCING && jobs_done(s) &&
-	    atomic_load_explicit(&s->output->in_flight, memory_order_acquire))
-		s->state = SESSION_WRITING;
-	if (s->state == SESSION_SYNCING && jobs_done(s) &&
-	    !disk_set_leaves(s->host->disks)) {
-		output_hold_end(s->output);
-		s->state = SESSION_CLOSING;
-		folders_end(s);
-	}
+	if (s->state == SESSION_SYNCING && jobs_done(s))
+		syncing_look(s, now);
 	if (s->state == SESSION_CLOSING && jobs_done(s))
 		ended(s);
 }

@@ -115,6 +115,7 @@ struct session {
 	bool failed;
 	bool cancelled;	    /* stopped while ARMED: left nothing */
 	bool diskless;	    /* no disk takes blocks now */
+	unsigned again;	    /* times that it went from SYNCING to WRITING */
 	bool unprotected;   /* blocks have no parity, and that was logged */
 	unsigned left;	    /* WRITING: blocks in flight at the last look */
 	int64_t left_since; /* ns, steady: when `left` last changed */

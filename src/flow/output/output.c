@@ -364,14 +364,25 @@ output_rescue(struct output *o, const struct index_record *r)
 {
 	struct block *b = NULL;
 
+	/* Under the lock: behind output_hold_end() a block is in flight, or none
+	 * will be taken back. */
 	pthread_mutex_lock(&o->tapping);
 	if (o->unsynced)
 		b = tap_rescue(o->unsynced, r->number);
-	pthread_mutex_unlock(&o->tapping);
 	if (b)
 		atomic_fetch_add_explicit(&o->in_flight, 1,
 					  memory_order_relaxed);
+	pthread_mutex_unlock(&o->tapping);
 	return b;
+}
+
+void
+output_release(struct output *o, uint64_t number)
+{
+	pthread_mutex_lock(&o->tapping);
+	if (o->unsynced)
+		tap_release(o->unsynced, number);
+	pthread_mutex_unlock(&o->tapping);
 }
 
 /* ---- lines about heaps ------------------------------------------------- */

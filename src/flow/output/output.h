@@ -342,6 +342,9 @@ void output_counts(struct output *o, struct output_counts *c);
 struct block *output_rescue(struct output *o, const struct index_record *r);
 void output_forget(struct output *o, const struct index_record *r);
 
+/* Lets go of a block that is kept although nobody can take it back any more. */
+void output_release(struct output *o, uint64_t number);
+
 /* Drops the blocks that are kept until they are durable; those to come are not
  * kept.  Any thread. */
 void output_hold_end(struct output *o);

@@ -554,6 +554,7 @@ join(struct parity_groups *g, struct block *b, const struct index_record *r,
 	p = group_for(g, disk);
 	if (!p) {
 		atomic_fetch_add(&g->unprotected, 1);
+		b->grouped = UINT64_MAX;
 		return NULL;
 	}
 	p->member[p->members] = *r;

@@ -31,6 +31,7 @@ enum {
 	 * each source that has its turn. */
 	CLOCK = 128,
 	CLOCK_LEAST = 8,
+	CLOCK_SET = 2 * NS_MS, /* more in a second is no slew */
 };
 
 /* ---- learning ---------------------------------------------------------- */
@@ -198,16 +199,22 @@ clock_look(struct intake_source *s, const struct receive_batch *b)
 	}
 }
 
-/* Shows the window of the second that ended, and begins the next one. */
+/* Shows the window of the second that ended, and begins the next one.  If our own
+ * clock was set meanwhile, some packets have stamps of before and others of behind
+ * that: such a window is left out. */
 static void
 clock_show(struct intake *in)
 {
 	struct data_clock_window *w = &in->window;
+	int64_t offset = in->arrival->offset, was = in->window_offset;
 
+	in->window_offset = offset;
+	if (was && llabs(offset - was) > CLOCK_SET)
+		data_clock_clear(w);
 	if (!w->threads)
 		return;
 	w->number++;
-	w->offset = in->arrival->offset;
+	w->offset = offset;
 	pthread_mutex_lock(&in->lock);
 	in->shown = *w;
 	pthread_mutex_unlock(&in->lock);

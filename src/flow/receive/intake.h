@@ -86,8 +86,10 @@ struct intake {
 	 * polled. */
 	struct subscriber *subscribers;
 	struct data_clock_window window; /* of this second */
-	const struct arrival *arrival;	 /* the receiver's */
-	struct intake *next;		 /* receiver::intakes */
+	int64_t
+	    window_offset; /* of our own clock, when it began; 0: not known */
+	const struct arrival *arrival; /* the receiver's */
+	struct intake *next;	       /* receiver::intakes */
 
 	/* Any thread may read these. */
 	_Atomic uint64_t overruns; /* sum of all sources, when last read */

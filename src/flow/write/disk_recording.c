@@ -398,8 +398,7 @@ round_say(const struct disk_recording *rec, int err)
  * queued again.  Their chunks are not named in the index here, and are removed.
  * Once the index is being written, nothing can go away: nobody could tell
  * whether it names the chunk.  In a file that all blocks share a chunk cannot be
- * removed; what its index does not name is cut off when the file is opened
- * again, so there blocks go away only after a sync that failed.
+ * removed, so from there none goes away.
  */
 
 static void
@@ -433,6 +432,8 @@ blocks_rescue(struct disk_recording *rec, struct block **b)
 	return n;
 }
 
+/* Of a recording whose blocks have files of their own: so there are no more
+ * blocks than files. */
 static unsigned
 rescue(struct disk_recording *rec)
 {
@@ -488,9 +489,8 @@ disk_recording_moved(struct disk_recording *rec, struct index_record *r,
 	if (!rec->moved_n)
 		return false;
 	*r = rec->moved[--rec->moved_n];
-	*err = rec->serial   ? 0
-	       : rec->folder ? folder_chunk_remove(rec->folder, r->number)
-			     : -ENODEV;
+	*err =
+	    rec->folder ? folder_chunk_remove(rec->folder, r->number) : -ENODEV;
 	return true;
 }
 
@@ -519,8 +519,11 @@ static void
 round_settle(struct disk_recording *rec, int err)
 {
 	pthread_mutex_lock(&rec->lock);
-	for (unsigned i = 0; i < rec->records; i++)
+	for (unsigned i = 0; i < rec->records; i++) {
 		record_settle(rec, i, err);
+		if (err)
+			output_release(rec->output, rec->record[i].number);
+	}
 	if (!err && rec->records)
 		output_settle(rec->output, rec->record, rec->records);
 	rec->records = rec->risked = 0;
@@ -551,7 +554,7 @@ disk_recording_sync(struct disk_recording *rec)
 		close(rec->fd[i]);
 		heartbeat_now(rec->beat);
 	}
-	if (err)
+	if (err && !rec->serial)
 		rescue(rec);
 	records_keep(rec, !err);
 	if (!err && rec->records)

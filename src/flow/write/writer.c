@@ -512,6 +512,8 @@ load_written(struct writer *w, struct load *l, struct block *b)
 		return;
 	}
 	count(w, l, bytes);
+	if (l->chunk.nowhere && !b->parity)
+		output_release(l->output, b->number);
 	if (is == CLAIM_MINE)
 		output_written(l->output, b, w->a.number);
 	else

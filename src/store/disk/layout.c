@@ -301,9 +301,9 @@ const char *
 layout_parity_aside(char *aside, const char *file, unsigned n)
 {
 	if (n)
-		snprintf(aside, LAYOUT_FILE, "%.160s.aside%u", file, n);
+		snprintf(aside, LAYOUT_FILE, "%.174s.aside%u", file, n);
 	else
-		snprintf(aside, LAYOUT_FILE, "%.160s.aside", file);
+		snprintf(aside, LAYOUT_FILE, "%.174s.aside", file);
 	return aside;
 }
 

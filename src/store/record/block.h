@@ -121,8 +121,9 @@ struct block {
 				  * the block */
 
 	struct block_parity *parity; /* NULL: a block of data */
-	uint64_t grouped; /* its parity group + 1; 0: none.  Under the lock of
-			   * the parity groups */
+	/* Its parity group + 1; 0: none yet, UINT64_MAX: it found none.  Under
+	 * the lock of the parity groups. */
+	uint64_t grouped;
 
 	uint32_t quantum;      /* bytes; 0: no checksums are taken */
 	uint32_t crc;	       /* sealed, if quantum is set: CRC32C of all

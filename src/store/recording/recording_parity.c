@@ -309,8 +309,11 @@ recording_heal_plan(const struct recording *rec, uint64_t number)
 	for (p = parity_first(t, p); p < t->block + t->blocks &&
 				     parity_same_group(p, &t->block[m->block]);
 	     p++) {
-		if (p->record.row < h->rows)
-			parity_source(rec, p, &h->parity[p->record.row]);
+		struct parity_source *s = &h->parity[p->record.row];
+
+		/* Of two of a row the first that is there. */
+		if (p->record.row < h->rows && (!s->bytes || s->dir < 0))
+			parity_source(rec, p, s);
 	}
 	return h;
 }

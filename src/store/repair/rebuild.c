@@ -198,7 +198,7 @@ rebuild_takes(const struct mend *m, unsigned disk)
 {
 	const struct recording_part *part = &m->rec->part[disk];
 
-	return part->dir >= 0 && part->indexed && part->ended;
+	return part->dir >= 0 && part->indexed && part->ended && !part->hangs;
 }
 
 int
@@ -472,9 +472,11 @@ chunk_get(struct rebuild *r, const struct wanted *w, int disk, uint8_t *data)
 			return 0;
 	}
 	if (w->from) {
+		struct recording_block own = r->from->block[record->number];
+
 		ease_process();
-		b = r->from->block[record->number];
-		got = recording_chunk_read(r->from, &b, data, record->bytes, 0);
+		got =
+		    recording_chunk_read(r->from, &own, data, record->bytes, 0);
 		ease_end();
 		if (got == (ssize_t)record->bytes && is_right(record, data))
 			return 0;

@@ -241,13 +241,26 @@ needs_group(const struct recording *rec, size_t i)
 	       !recording_is_safe(rec, i);
 }
 
+/* Returns a generation above all others, also where the clock was set back. */
+static uint64_t
+generation_new(const struct recording *rec)
+{
+	uint64_t most = (uint64_t)clock_now();
+
+	for (size_t i = 0; i < rec->parity.blocks; i++) {
+		if (rec->parity.block[i].record.generation >= most)
+			most = rec->parity.block[i].record.generation + 1;
+	}
+	return most;
+}
+
 /* Makes groups of the chunks that have no parity. */
 static int
 groups_make(struct mend *m)
 {
 	enum { OPEN = 8 };
-	const uint64_t generation = (uint64_t)clock_now();
 	const struct recording *rec = m->rec;
+	const uint64_t generation = generation_new(rec);
 	unsigned rows = rec->facts.parity, disks = disks_there(m);
 	unsigned most = disks > rows ? disks - rows : 0;
 	struct new_group *g = calloc(OPEN, sizeof *g);
