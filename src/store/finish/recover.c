@@ -324,7 +324,42 @@ is_orphan(const struct recovery *r, uint64_t number)
 	return false;
 }
 
-/* True if something of a group is on a disk that is away. */
+static bool
+is_among(const struct disks *disks, const char *path)
+{
+	for (unsigned i = 0; i < disks->n; i++) {
+		if (disks->disk[i].fd >= 0 &&
+		    !strcmp(disks->disk[i].path, path))
+			return true;
+	}
+	return false;
+}
+
+/* True if a disk on which the recording began has nothing of it here. */
+static bool
+disk_is_away(const struct recovery *r)
+{
+	const json_t *path;
+	size_t i;
+
+	json_array_foreach(json_object_get(r->rec->head, "disks"), i, path) {
+		const char *is = json_string_value(path);
+
+		if (is && !is_among(r->disks, is))
+			return true;
+		for (unsigned k = 0; is && k < r->disks->n; k++) {
+			const struct recording_part *part = &r->rec->part[k];
+
+			if (!strcmp(r->disks->disk[k].path, is) &&
+			    (part->dir < 0 || part->hangs))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* True if something of a group is on a disk that is away: neither lost in the same
+ * crash, nor left with whole packets that no group gives. */
 static bool
 group_is_away(const struct recovery *r, const struct parity_member *m)
 {
@@ -333,6 +368,8 @@ group_is_away(const struct recovery *r, const struct parity_member *m)
 	const struct parity_block *first = parity_first(&rec->parity, p);
 	unsigned rows = 0;
 
+	if (!disk_is_away(r))
+		return false;
 	for (uint32_t i = 0; i < p->record.members; i++) {
 		uint64_t number = rec->parity.member[p->first + i].number;
 
@@ -652,17 +689,6 @@ unlock_all(struct recovery *r)
 			close(r->index[i].fd);
 	}
 	free(r->index);
-}
-
-static bool
-is_among(const struct disks *disks, const char *path)
-{
-	for (unsigned i = 0; i < disks->n; i++) {
-		if (disks->disk[i].fd >= 0 &&
-		    !strcmp(disks->disk[i].path, path))
-			return true;
-	}
-	return false;
 }
 
 /*
