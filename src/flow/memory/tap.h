@@ -67,7 +67,7 @@ bool tap_put(struct tap *t, struct block *b);
  * are. */
 void tap_pass(struct tap *t, uint64_t number);
 
-/* Of a tap that keeps.  tap_rescue returns the block of this number, held once
+/* For a tap that keeps: tap_rescue returns the block of this number, held once
  * more for the caller; NULL: it is not in memory.  tap_release: that block need
  * not be kept any longer.  Any thread. */
 struct block *tap_rescue(struct tap *t, uint64_t number);

@@ -393,7 +393,7 @@ round_say(const struct disk_recording *rec, int err)
 /* ---- blocks that go to another disk --------------------------------------- */
 
 /*
- * What was written since the last sync may still be in memory (output_args::hold).
+ * Blocks written since the last sync may still be in memory (output_args::hold).
  * If the disk dies, or does not answer while others take blocks, these blocks are
  * queued again.  Their chunks are not named in the index here, and are removed.
  * Once the index is being written, nothing can go away: nobody could tell
@@ -432,8 +432,8 @@ blocks_rescue(struct disk_recording *rec, struct block **b)
 	return n;
 }
 
-/* Of a recording whose blocks have files of their own: so there are no more
- * blocks than files. */
+/* Gives blocks to other disks, in a recording whose blocks have files of their
+ * own: so there are no more blocks than files. */
 static unsigned
 rescue(struct disk_recording *rec)
 {
