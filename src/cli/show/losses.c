@@ -100,6 +100,18 @@ backlog_say(struct loss *p, const json_t *backlog)
 	return n;
 }
 
+/* Returns the sentence for a cause; `why` stays for one that is not in the list. */
+static const char *
+cause_why(const char *const (*met)[2], size_t n, const char *cause,
+	  const char *why)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!strcmp(cause, met[i][0]))
+			why = met[i][1];
+	}
+	return why;
+}
+
 static void
 cause_say(struct loss *p, const json_t *cause)
 {
@@ -118,10 +130,7 @@ cause_say(struct loss *p, const json_t *cause)
 	const char *why = "nothing held up the receiver";
 	double ms = field_real(cause, "lost_ms");
 
-	for (size_t i = 0; i < sizeof met / sizeof *met; i++) {
-		if (!strcmp(name, met[i][0]))
-			why = met[i][1];
-	}
+	why = cause_why(met, sizeof met / sizeof *met, name, why);
 	snprintf(p->where, sizeof p->where, "overruns");
 	p->what[0] = '\0';
 	add(p, "%" PRIu64 " when %s", field_number(cause, "overruns"), why);
@@ -180,10 +189,7 @@ no_buffer_say(struct loss *p, const json_t *cause)
 	const char *why = "the disks took less than came";
 	double ms = field_real(cause, "stall_ms");
 
-	for (size_t i = 0; i < sizeof met / sizeof *met; i++) {
-		if (!strcmp(name, met[i][0]))
-			why = met[i][1];
-	}
+	why = cause_why(met, sizeof met / sizeof *met, name, why);
 	snprintf(p->where, sizeof p->where, "no_buffer");
 	p->what[0] = '\0';
 	add(p, "%" PRIu64 " when %s%s%s", field_number(cause, "packets"),

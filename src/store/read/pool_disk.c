@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -37,28 +36,6 @@ is_healer(const struct pool_disk *d)
  * whole block is left: the whole chunk is read once before any of it is given.
  * A .sums file is rarely lost.
  */
-
-/* Reads the .sums file if it has changed size: it grows while recording. */
-static void
-load(struct pool_reader *r, struct pool_part *part)
-{
-	char file[LAYOUT_FILE];
-	struct sums_list list;
-	struct stat st;
-	int fd;
-
-	fd = disk_open_at(part->dir, layout_sums(file, r->name), O_RDONLY,
-			  DISK_NO_LINKS);
-	if (fd < 0)
-		return;
-	if (!fstat(fd, &st) && st.st_size != part->sums_bytes &&
-	    !sums_read(fd, &list)) {
-		sums_clear(&part->sums);
-		part->sums = list;
-		part->sums_bytes = st.st_size;
-	}
-	close(fd);
-}
 
 static void
 copy(struct pool_chunk *c, const struct sums *s)
@@ -123,7 +100,7 @@ find_sums(struct pool_reader *r, struct pool_chunk *c)
 	pthread_mutex_lock(&part->sums_lock);
 	s = sums_find(&part->sums, c->record.number);
 	if (!s) {
-		load(r, part);
+		sums_refresh(&part->sums, part->dir, r->name);
 		s = sums_find(&part->sums, c->record.number);
 	}
 	if (s && is_usable(r, c, s))

@@ -158,7 +158,6 @@ struct pool_part {
 	/* ---- under sums_lock */
 	pthread_mutex_t sums_lock;
 	struct sums_list sums;
-	int64_t sums_bytes; /* size of the .sums file when it was read */
 };
 
 struct pool_call;

@@ -8,12 +8,16 @@
 #include "store/record/sums.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/crc32c.h"
+#include "store/disk/disk.h"
 #include "store/disk/file.h"
+#include "store/disk/layout.h"
 
 enum {
 	AT_MAGIC = 0,
@@ -146,7 +150,7 @@ sums_read(int fd, struct sums_list *l)
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	*l = (struct sums_list){ 0 };
+	*l = (struct sums_list){ .bytes = st.st_size };
 	if (st.st_size > SUMS_FILE)
 		return -EFBIG;
 	l->raw = malloc((size_t)st.st_size + 1);
@@ -168,6 +172,26 @@ sums_clear(struct sums_list *l)
 	free(l->sums);
 	free(l->raw);
 	*l = (struct sums_list){ 0 };
+}
+
+void
+sums_refresh(struct sums_list *l, int dir, const char *name)
+{
+	char file[LAYOUT_FILE];
+	struct sums_list list;
+	struct stat st;
+	int fd;
+
+	fd =
+	    disk_open_at(dir, layout_sums(file, name), O_RDONLY, DISK_NO_LINKS);
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &st) && st.st_size != l->bytes &&
+	    !sums_read(fd, &list)) {
+		sums_clear(l);
+		*l = list;
+	}
+	close(fd);
 }
 
 const struct sums *

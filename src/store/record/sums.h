@@ -74,6 +74,7 @@ struct sums_list {
 	uint64_t end;	  /* where the last good record ends in the file */
 	uint64_t torn;	  /* bytes behind `end` */
 	uint64_t damaged; /* bytes before `end` that are no record */
+	int64_t bytes;	  /* size of the file when it was read */
 	uint8_t *raw;
 };
 
@@ -81,6 +82,11 @@ struct sums_list {
  * -errno.  After an error there is nothing to clear. */
 int sums_read(int fd, struct sums_list *list);
 void sums_clear(struct sums_list *list);
+
+/* Reads the .sums file of recording `name` in its folder `dir` on a disk anew, if
+ * its size is not the one that the list was read at: it grows while recording.  The
+ * list stays as it is if the file cannot be read. */
+void sums_refresh(struct sums_list *list, int dir, const char *name);
 
 /* The record of a block; NULL if the file has none. */
 const struct sums *sums_find(const struct sums_list *list, uint64_t number);

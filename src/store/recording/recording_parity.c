@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -129,19 +128,28 @@ group_look(const struct recording *rec, const struct parity_block *p,
 	}
 }
 
-unsigned
-recording_margin(const struct recording *rec, uint64_t number)
+/* Looks at the group of a block.  NULL if it is in none, else one of the group's
+ * parity blocks. */
+static const struct parity_block *
+group_find(const struct recording *rec, uint64_t number, struct group_state *s)
 {
 	const struct parity_table *t = &rec->parity;
 	const struct parity_member *m;
-	struct group_state s;
-	unsigned left, may = 0;
 
 	m = t->numbers ? parity_find(t, number) : NULL;
 	if (!m)
-		return 0;
-	group_look(rec, &t->block[m->block], &s);
-	if (s.lost >= s.rows)
+		return NULL;
+	group_look(rec, &t->block[m->block], s);
+	return &t->block[m->block];
+}
+
+unsigned
+recording_margin(const struct recording *rec, uint64_t number)
+{
+	struct group_state s;
+	unsigned left, may = 0;
+
+	if (!group_find(rec, number, &s) || s.lost >= s.rows)
 		return 0;
 	/* The worst disks go first. */
 	for (left = s.rows - s.lost; left; may++) {
@@ -157,20 +165,6 @@ recording_margin(const struct recording *rec, uint64_t number)
 		s.on[worst] = 0;
 	}
 	return may;
-}
-
-bool
-recording_is_whole(const struct recording *rec, uint64_t number)
-{
-	const struct parity_table *t = &rec->parity;
-	const struct parity_member *m;
-	struct group_state s;
-
-	m = t->numbers ? parity_find(t, number) : NULL;
-	if (!m)
-		return false;
-	group_look(rec, &t->block[m->block], &s);
-	return !s.lost && !s.doubled;
 }
 
 unsigned
@@ -198,18 +192,20 @@ recording_parity_end(const struct recording *rec)
 }
 
 bool
-recording_is_safe(const struct recording *rec, uint64_t number)
+recording_is_whole(const struct recording *rec, uint64_t number)
 {
-	const struct parity_table *t = &rec->parity;
-	const struct parity_member *m;
 	struct group_state s;
 
-	m = t->numbers ? parity_find(t, number) : NULL;
-	if (!m)
-		return false;
-	group_look(rec, &t->block[m->block], &s);
-	return !s.lost && !s.doubled &&
-	       s.rows == t->block[m->block].record.rows;
+	return group_find(rec, number, &s) && !s.lost && !s.doubled;
+}
+
+bool
+recording_is_safe(const struct recording *rec, uint64_t number)
+{
+	struct group_state s;
+	const struct parity_block *p = group_find(rec, number, &s);
+
+	return p && !s.lost && !s.doubled && s.rows == p->record.rows;
 }
 
 void
@@ -368,28 +364,6 @@ recording_heal(struct recording *rec, const struct recording_block *b,
 	return err;
 }
 
-/* Reads the checksums of a disk if their file has grown. */
-static void
-sums_load(struct recording *rec, struct recording_part *part)
-{
-	char file[LAYOUT_FILE];
-	struct sums_list list;
-	struct stat st;
-	int fd;
-
-	fd = disk_open_at(part->dir, layout_sums(file, rec->name), O_RDONLY,
-			  DISK_NO_LINKS);
-	if (fd < 0)
-		return;
-	if (!fstat(fd, &st) && st.st_size != part->sums_bytes &&
-	    !sums_read(fd, &list)) {
-		sums_clear(&part->sums);
-		part->sums = list;
-		part->sums_bytes = st.st_size;
-	}
-	close(fd);
-}
-
 const struct sums *
 recording_sums(struct recording *rec, const struct recording_block *b)
 {
@@ -404,7 +378,7 @@ recording_sums(struct recording *rec, const struct recording_block *b)
 		return NULL;
 	s = sums_find(&part->sums, b->record.number);
 	if (!s) {
-		sums_load(rec, part);
+		sums_refresh(&part->sums, part->dir, rec->name);
 		s = sums_find(&part->sums, b->record.number);
 	}
 	return s && s->bytes == b->record.bytes && s->crc == b->record.crc

@@ -41,10 +41,7 @@ struct recording_part {
 	atomic_bool hangs;
 	int held; /* descriptor of the index with our lock on it; 0: none */
 	struct index_record end;
-	/* checksums of quanta, read where there is parity, and the size of their
-	 * file then */
-	struct sums_list sums;
-	int64_t sums_bytes;
+	struct sums_list sums; /* read where there is parity */
 };
 
 /* Position of a line with the holes of one block. */
