@@ -4,6 +4,8 @@
  * a CPU (schedstat) and the pages that it waited for (stat); of a control group,
  * how long it was throttled; of the machine, what its host stole.  They are read
  * every second, 10 us for a thread, and compared when overruns are new.
+ * Recordings share what is read; one with new overruns reads anew, unless
+ * another one just did, because their cause may be a moment ago.
  *
  * An overrun is seen when the next packet is read, so it is always behind its
  * cause, but perhaps in the next second: two seconds are compared.
@@ -37,6 +39,7 @@ enum {
 	BUSY = 90,	     /* percent of the time that a thread ran */
 	CULPRIT = 10,	     /* percent of a CPU, for a process to be named */
 	PROCESSES = 1 << 15, /* most that are looked at */
+	REST = 100 * NS_MS,  /* ns that a reading is shared */
 };
 
 struct process_time {
@@ -44,6 +47,12 @@ struct process_time {
 	uint64_t ticks;
 	/* A thread of the kernel has its work in it: kworker/u8:1+flush-8:0. */
 	char name[OVERRUN_PROCESS - 16];
+};
+
+struct overrun_thread {
+	pid_t id;
+	unsigned watches;
+	struct overrun_clock clock;
 };
 
 static const struct overrun_files kernel_files = { "/proc", "/sys/fs/cgroup" };
@@ -180,11 +189,77 @@ thread_look(const struct overrun_files *files, pid_t thread,
 	c->faults = column(stat_columns(text), 12 - 2);
 }
 
+/* ---- readings ------------------------------------------------------------ */
+
+static const struct overrun_files *
+files_of(const struct overrun_reading *r)
+{
+	return r->files ? r->files : &kernel_files;
+}
+
+void
+overrun_reading_close(struct overrun_reading *r)
+{
+	free(r->thread);
+	free(r->process);
+	*r = (struct overrun_reading){ 0 };
+}
+
+/* Returns the entry of a thread, or NULL. */
+static struct overrun_thread *
+thread_find(struct overrun_reading *r, pid_t id)
+{
+	for (unsigned i = 0; i < r->threads; i++) {
+		if (r->thread[i].id == id)
+			return &r->thread[i];
+	}
+	return NULL;
+}
+
+/* Adds a thread to those that are read, for one watch more.  False: there is no
+ * memory. */
+static bool
+thread_add(struct overrun_reading *r, pid_t id)
+{
+	struct overrun_thread *t = thread_find(r, id), *more;
+
+	if (!t) {
+		more = realloc(r->thread, (r->threads + 1) * sizeof *more);
+		if (!more)
+			return false;
+		r->thread = more;
+		t = &more[r->threads++];
+		*t = (struct overrun_thread){ .id = id };
+		thread_look(files_of(r), id, &t->clock);
+	}
+	t->watches++;
+	return true;
+}
+
+static void
+thread_drop(struct overrun_reading *r, pid_t id)
+{
+	struct overrun_thread *t = thread_find(r, id);
+
+	if (--t->watches == 0)
+		*t = r->thread[--r->threads];
+}
+
+static void
+reading_renew(struct overrun_reading *r, int64_t now)
+{
+	r->throttled = throttled_ns(files_of(r));
+	r->stolen = stolen_ns(files_of(r));
+	for (unsigned i = 0; i < r->threads; i++)
+		thread_look(files_of(r), r->thread[i].id, &r->thread[i].clock);
+	r->at = now;
+}
+
 /* ---- which process has the CPU ------------------------------------------ */
 
 /* Returns a list of all processes with their CPU time, or NULL. */
 static struct process_time *
-processes_look(const struct overrun_files *files, unsigned *n)
+processes_read(const struct overrun_files *files, unsigned *n)
 {
 	struct process_time *list = NULL, *more;
 	DIR *dir = opendir(files->proc);
@@ -221,6 +296,17 @@ processes_look(const struct overrun_files *files, unsigned *n)
 	if (dir)
 		closedir(dir);
 	return list;
+}
+
+/* Renews the CPU times of all processes, if they are not of this moment. */
+static void
+processes_look(struct overrun_reading *r, int64_t now)
+{
+	if (r->process && now - r->processes_at < REST)
+		return;
+	free(r->process);
+	r->process = processes_read(files_of(r), &r->processes);
+	r->processes_at = now;
 }
 
 /* Returns the process as it was at the look before, or NULL. */
@@ -268,11 +354,10 @@ culprit_name(struct overrun_watch *w, int64_t ns)
 		const struct process_time *is;
 		uint64_t ticks;
 	} most = { NULL, 0 }, flusher = { NULL, 0 };
+	const struct process_time *now = w->reading->process;
 	uint64_t flushed = 0;
-	unsigned n;
-	struct process_time *now = processes_look(w->files, &n);
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; now && i < w->reading->processes; i++) {
 		const struct process_time *was = process_before(w, &now[i]);
 		uint64_t used = now[i].ticks - (was ? was->ticks : 0);
 
@@ -302,21 +387,36 @@ culprit_name(struct overrun_watch *w, int64_t ns)
 			 most.is->name, (int)most.is->pid);
 		w->named = &w->account[cause];
 	}
-	free(now);
+}
+
+/* Keeps the CPU times of all processes until the next look. */
+static void
+processes_keep(struct overrun_watch *w)
+{
+	const struct overrun_reading *r = w->reading;
+
+	w->before =
+	    r->process ? malloc(r->processes * sizeof *w->before + 1) : NULL;
+	if (!w->before)
+		return;
+	memcpy(w->before, r->process, r->processes * sizeof *w->before);
+	w->processes = r->processes;
+	w->before_at = r->processes_at;
 }
 
 static void
 culprit_look(struct overrun_watch *w, bool waited, int64_t now)
 {
 	w->named = NULL;
+	if (w->before || waited)
+		processes_look(w->reading, now);
 	if (w->before) {
-		culprit_name(w, now - w->before_at);
+		culprit_name(w, w->reading->processes_at - w->before_at);
 		free(w->before);
 		w->before = NULL;
 		w->asked = 0;
 	} else if (waited) {
-		w->before = processes_look(w->files, &w->processes);
-		w->before_at = now;
+		processes_keep(w);
 	}
 }
 
@@ -355,6 +455,8 @@ overrun_cause_of(const struct overrun_clock *met, int64_t ns, int64_t *lost_ns)
 void
 overrun_watch_close(struct overrun_watch *w)
 {
+	for (unsigned i = 0; i < w->threads; i++)
+		thread_drop(w->reading, w->thread[i]);
 	for (int i = 0; i < OVERRUN_LOOKS; i++)
 		free(w->look[i]);
 	free(w->thread);
@@ -369,45 +471,45 @@ larger(uint64_t a, uint64_t b)
 }
 
 /* Takes a look, and returns what the worst of the threads met with since the
- * oldest one. */
+ * oldest one.  `anew`: the reading has to be of now. */
 static struct overrun_clock
-clocks_look(struct overrun_watch *w, int64_t now, int64_t *ns)
+clocks_look(struct overrun_watch *w, int64_t now, bool anew, int64_t *ns)
 {
+	struct overrun_reading *r = w->reading;
 	unsigned new = w->looks % OVERRUN_LOOKS;
 	unsigned old =
 	    w->looks + 1 < OVERRUN_LOOKS ? 0 : (w->looks + 1) % OVERRUN_LOOKS;
-	uint64_t throttled = throttled_ns(w->files);
-	uint64_t stolen = stolen_ns(w->files);
 	struct overrun_clock met = { 0 };
 
+	if (!r->at || (anew ? now != r->at : now - r->at >= REST))
+		reading_renew(r, now);
 	w->looks++;
-	w->at[new] = now;
+	w->at[new] = r->at;
 	for (unsigned i = 0; i < w->threads; i++) {
 		struct overrun_clock *c = &w->look[new][i];
 		const struct overrun_clock *was = &w->look[old][i];
 
-		thread_look(w->files, w->thread[i], c);
-		c->throttled = throttled;
-		c->stolen = stolen;
+		*c = thread_find(r, w->thread[i])->clock;
+		c->throttled = r->throttled;
+		c->stolen = r->stolen;
 		met.ran = larger(met.ran, c->ran - was->ran);
 		met.waited = larger(met.waited, c->waited - was->waited);
 		met.faults = larger(met.faults, c->faults - was->faults);
-		met.throttled = throttled - was->throttled;
-		met.stolen = stolen - was->stolen;
+		met.throttled = c->throttled - was->throttled;
+		met.stolen = c->stolen - was->stolen;
 	}
-	*ns = now - w->at[old];
+	*ns = r->at - w->at[old];
 	return met;
 }
 
 void
-overrun_watch_open(struct overrun_watch *w, const struct overrun_files *files,
+overrun_watch_open(struct overrun_watch *w, struct overrun_reading *reading,
 		   const pid_t *thread, unsigned threads)
 {
 	bool whole;
 	int64_t ns;
 
-	*w = (struct overrun_watch){ .files = files ? files : &kernel_files,
-				     .threads = threads };
+	*w = (struct overrun_watch){ .reading = reading };
 	w->thread = malloc(threads * sizeof *thread);
 	whole = w->thread;
 	for (int i = 0; i < OVERRUN_LOOKS; i++) {
@@ -418,8 +520,14 @@ overrun_watch_open(struct overrun_watch *w, const struct overrun_files *files,
 		overrun_watch_close(w);
 		return;
 	}
-	memcpy(w->thread, thread, threads * sizeof *thread);
-	clocks_look(w, clock_steady(), &ns);
+	for (unsigned i = 0; i < threads; i++) {
+		if (!thread_add(reading, thread[i])) {
+			overrun_watch_close(w);
+			return;
+		}
+		w->thread[w->threads++] = thread[i];
+	}
+	clocks_look(w, clock_steady(), false, &ns);
 }
 
 uint64_t
@@ -433,7 +541,7 @@ overrun_watch_look(struct overrun_watch *w, uint64_t overruns, int64_t now,
 
 	if (!w->threads)
 		return 0;
-	met = clocks_look(w, now, &ns);
+	met = clocks_look(w, now, more, &ns);
 	w->overruns = overruns;
 	*cause = overrun_cause_of(&met, ns, lost_ns);
 	if (more) {

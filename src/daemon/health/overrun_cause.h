@@ -52,8 +52,26 @@ struct overrun_files {
 	const char *proc, *groups;
 };
 
+/*
+ * What the kernel says, read once for all recordings whose seconds end together:
+ * with hundreds of recordings there would be thousands of files to read.  It
+ * begins as zeros, or with the files of a test.
+ */
+struct overrun_reading {
+	const struct overrun_files *files; /* NULL: the kernel's */
+	int64_t at;			   /* steady ns; 0: never read */
+	uint64_t throttled, stolen;	   /* ns, of all threads */
+	struct overrun_thread *thread;	   /* the threads that are watched */
+	unsigned threads;
+	struct process_time *process; /* CPU times of all processes, or NULL */
+	unsigned processes;
+	int64_t processes_at; /* steady ns */
+};
+
+void overrun_reading_close(struct overrun_reading *r);
+
 struct overrun_watch {
-	const struct overrun_files *files;
+	struct overrun_reading *reading;
 	pid_t *thread; /* of its receivers */
 	unsigned threads;
 	/* Looks of the last seconds, a ring: one clock for each thread. */
@@ -70,7 +88,7 @@ struct overrun_watch {
 						  knows */
 	} account[OVERRUN_CAUSES];
 
-	/* CPU time of all processes when a receiver had waited; the next look
+	/* CPU times of all processes when a receiver had waited; the next look
 	 * tells who has it.  NULL: nobody asks. */
 	struct process_time *before;
 	unsigned processes;
@@ -81,9 +99,9 @@ struct overrun_watch {
 };
 
 /* Opens a watch over these threads; what it lacks memory for, it does not
- * watch.  `files`: not those of the kernel; they outlive the watch. */
+ * watch.  The reading outlives the watch. */
 void overrun_watch_open(struct overrun_watch *w,
-			const struct overrun_files *files, const pid_t *thread,
+			struct overrun_reading *reading, const pid_t *thread,
 			unsigned threads);
 void overrun_watch_close(struct overrun_watch *w);
 

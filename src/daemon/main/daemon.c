@@ -412,6 +412,7 @@ threads_start(struct daemon *d, struct fault *fault)
 					   .queue = d->r.queue,
 					   .disks = &d->r.disks,
 					   .signal = d->r.signal,
+					   .overruns = &d->r.overruns,
 					   .durable = d->r.setup.durable,
 					   .wake = wake,
 					   .arg = d };
@@ -540,6 +541,7 @@ daemon_finish(struct daemon *d)
 	if (!disk_set_stop(&d->r.disks) || !sent || left)
 		return false;
 	report_totals_free(&d->r);
+	overrun_reading_close(&d->r.overruns);
 	queue_free(d->r.queue);
 	shm_page_free(d->r.live_taps.page);
 	kernel_clear(&d->kernel);

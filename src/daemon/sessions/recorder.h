@@ -46,9 +46,10 @@ struct recorder {
 	struct disk_set disks;	    /* the disks */
 	struct receivers receivers; /* the receivers */
 	struct catalogue_thread
-	    *catalogue;		      /* thread that keeps the catalogue */
-	struct signal_thread *signal; /* looks at samples */
-	struct name_lookup *lookup;   /* looks up names on disks */
+	    *catalogue;			 /* thread that keeps the catalogue */
+	struct signal_thread *signal;	 /* looks at samples */
+	struct name_lookup *lookup;	 /* looks up names on disks */
+	struct overrun_reading overruns; /* what receiver threads met with */
 	struct session_host host;
 	struct server *server; /* control socket */
 	struct closer *closer; /* closes files that clients opened */

@@ -659,7 +659,8 @@ overruns_begin(struct session *s)
 
 	for (unsigned k = 0; thread && k < in->shares; k++)
 		thread[k] = receiver_thread(in->share[k].member->receiver);
-	overrun_watch_open(&s->overruns, NULL, thread, thread ? in->shares : 0);
+	overrun_watch_open(&s->overruns, s->host->overruns, thread,
+			   thread ? in->shares : 0);
 	free(thread);
 }
 

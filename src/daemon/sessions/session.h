@@ -67,6 +67,7 @@ struct session_host {
 	struct queue *queue;
 	struct disk_set *disks;
 	struct signal_thread *signal;
+	struct overrun_reading *overruns;
 	int64_t durable;
 	void (*wake)(void *arg); /* wakes the event loop; any thread */
 	void *arg;

@@ -43,16 +43,17 @@ END_TEST
 START_TEST(looks_at_threads)
 {
 	const pid_t me = gettid();
+	struct overrun_reading r = { 0 };
 	struct overrun_watch w;
 	enum overrun_cause cause;
 	struct timespec ran;
 	json_t *list;
 
-	overrun_watch_open(&w, NULL, &me, 1);
+	overrun_watch_open(&w, &r, &me, 1);
 	ck_assert_uint_eq(w.threads, 1);
 	do
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
-	while (ran.tv_sec == 0 && ran.tv_nsec < 80 * NS_MS);
+	while (ran.tv_sec == 0 && ran.tv_nsec < 250 * NS_MS);
 	ck_assert_uint_eq(
 	    overrun_watch_look(&w, 0, clock_steady(), &cause, &lost), 0);
 	ck_assert_uint_gt(w.look[1][0].ran, w.look[0][0].ran + 40 * NS_MS);
@@ -64,6 +65,7 @@ START_TEST(looks_at_threads)
 	json_decref(list);
 	overrun_watch_close(&w);
 	ck_assert_uint_eq(overrun_watch_look(&w, 9, 0, &cause, &lost), 0);
+	overrun_reading_close(&r);
 }
 END_TEST
 
@@ -72,6 +74,7 @@ END_TEST
 static struct scratch scratch;
 static char proc[80], groups[80];
 static const struct overrun_files files = { proc, groups };
+static struct overrun_reading reading;
 
 /* Writes a file, "<scratch>/<path>", and makes its folders. */
 static void __attribute__((format(printf, 2, 3)))
@@ -133,7 +136,9 @@ open_watch(struct overrun_watch *w)
 {
 	static const pid_t thread = 7;
 
-	overrun_watch_open(w, &files, &thread, 1);
+	overrun_reading_close(&reading);
+	reading.files = &files;
+	overrun_watch_open(w, &reading, &thread, 1);
 }
 
 /* The cause of `more` overruns that are seen a second after the last. */
@@ -260,6 +265,42 @@ START_TEST(write_back_is_named)
 }
 END_TEST
 
+/* Two recordings look a moment apart: the second one takes what was read for the
+ * first, and reads anew when it has overruns. */
+START_TEST(a_reading_is_shared)
+{
+	const pid_t thread[] = { 7, 8 };
+	enum overrun_cause cause;
+	struct overrun_watch w, more;
+	int64_t now;
+
+	setup();
+	tell("proc/self/task/8/schedstat", "1000000000 0 12\n");
+	open_watch(&w);
+	overrun_watch_open(&more, &reading, thread, 2);
+	ck_assert_uint_eq(reading.threads, 2);
+	now = clock_steady() + NS_SECOND;
+	tell("proc/self/task/8/schedstat", "1000000000 5000000 12\n");
+	overrun_watch_look(&w, 0, now, &cause, &lost);
+	ck_assert_int_eq(reading.at, now);
+	tell("proc/self/task/8/schedstat", "1000000000 50000000 12\n");
+	overrun_watch_look(&more, 0, now + 90 * NS_MS, &cause, &lost);
+	ck_assert_int_eq(reading.at, now);
+	ck_assert_int_eq(cause, OVERRUN_WAITED);
+	ck_assert_int_eq(lost, 5 * NS_MS);
+	overrun_watch_look(&more, 1, now + 95 * NS_MS, &cause, &lost);
+	ck_assert_int_eq(reading.at, now + 95 * NS_MS);
+	ck_assert_int_eq(cause, OVERRUN_WAITED);
+	ck_assert_int_eq(lost, 50 * NS_MS);
+
+	/* A thread that nobody watches any more is read no more. */
+	overrun_watch_close(&more);
+	ck_assert_uint_eq(reading.threads, 1);
+	overrun_watch_close(&w);
+	scratch_remove(&scratch);
+}
+END_TEST
+
 SUITE("overrun_cause", the_worst_is_the_cause, looks_at_threads,
       groups_above_are_read, groups_of_version_1_are_read,
-      faults_and_stolen_time_are_read, write_back_is_named)
+      faults_and_stolen_time_are_read, write_back_is_named, a_reading_is_shared)
