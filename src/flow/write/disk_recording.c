@@ -347,8 +347,10 @@ disk_recording_add(struct disk_recording *rec, const struct block *b, int fd)
 {
 	if (!rec->records && !rec->fds)
 		rec->since = clock_steady();
-	if (fd >= 0)
+	if (fd >= 0) {
+		rec->fd_parity[rec->fds] = b->parity != NULL;
 		rec->fd[rec->fds++] = fd;
+	}
 	if (b->parity) {
 		tail_add(rec, b);
 		return;
@@ -543,30 +545,46 @@ disk_recording_risk(struct disk_recording *rec)
 	pthread_mutex_unlock(&rec->lock);
 }
 
-int
-disk_recording_sync(struct disk_recording *rec)
+/* Makes chunks durable, and parity blocks; *parity: 0 or -errno of these.  0 or
+ * -errno of chunks. */
+static int
+files_sync(struct disk_recording *rec, int *parity)
 {
-	int err = 0, listed = 0;
+	int err = 0;
 
+	*parity = 0;
 	for (unsigned i = 0; i < rec->fds; i++) {
-		if (fdatasync(rec->fd[i]) < 0 && !err)
-			err = -errno;
+		int *to = rec->fd_parity[i] ? parity : &err;
+
+		if (fdatasync(rec->fd[i]) < 0 && !*to)
+			*to = -errno;
 		close(rec->fd[i]);
 		heartbeat_now(rec->beat);
 	}
+	return err;
+}
+
+int
+disk_recording_sync(struct disk_recording *rec)
+{
+	int parity, listed = 0, err = files_sync(rec, &parity);
+
 	if (err && !rec->serial)
 		rescue(rec);
 	records_keep(rec, !err);
 	if (!err && rec->records)
 		err = folder_sync(rec->folder, rec->record, rec->records);
-	if (!err)
-		listed = tails_list(rec);
-	else if (err == -ENOENT)
+	/* A file that a sync failed for may be durable or not, which the next
+	 * sync would not tell: spate recover lists it if it is. */
+	if (parity || err == -ENOENT)
 		tails_lose(rec);
+	else if (!err)
+		listed = tails_list(rec);
 	heartbeat_now(rec->beat);
 	if (err && rec->records)
 		round_say(rec, err);
 	round_settle(rec, err);
+	err = err ? err : parity;
 	return err ? err : listed;
 }
 

@@ -42,6 +42,7 @@ struct disk_recording {
 
 	int fd
 	    [DISK_RECORDING_MOST]; /* open files of chunks that are not yet durable */
+	bool fd_parity[DISK_RECORDING_MOST]; /* this one is of a parity block */
 	unsigned fds;
 	/* Steady ns: when the first chunk since the last sync was added. */
 	int64_t since;
@@ -123,7 +124,8 @@ int64_t disk_recording_due(const struct disk_recording *rec);
  * Of chunks that could not be made durable, those whose blocks are still in
  * memory are given to other disks; the others are counted as at risk, or as lost
  * if the folder was removed.  Chunks that went away are in disk_recording::moved
- * then: remove them with disk_recording_moved().
+ * then: remove them with disk_recording_moved().  An error of parity alone costs
+ * only parity: the chunks are named, and the error is returned.
  */
 int disk_recording_sync(struct disk_recording *rec);
 

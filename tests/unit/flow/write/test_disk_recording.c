@@ -389,6 +389,54 @@ START_TEST(a_failed_round_is_rescued)
 }
 END_TEST
 
+/* Adds a parity block of three members, whose tail is as long as a slot. */
+static void
+parity_add(uint64_t group, int fd)
+{
+	struct block *b = disk_bench_block(&bench, group, 2);
+
+	b->parity = calloc(1, sizeof *b->parity);
+	ck_assert_ptr_nonnull(b->parity);
+	*b->parity = (struct block_parity){
+		.holders = 1, .group = group, .bytes = SLOT, .members = 3
+	};
+	b->bytes = 2 * SLOT;
+	block_seal(b);
+	disk_recording_add(rec, b, fd);
+	atomic_fetch_add(&bench.output->parity_blocks, 1);
+	block_drop(b);
+}
+
+/* A parity block that cannot be made durable costs neither chunks nor the blocks
+ * that are held: these are named, and what is not durable is listed nowhere. */
+START_TEST(failed_parity_costs_no_chunk)
+{
+	int pipes[2];
+
+	hold_open();
+	ck_assert_int_eq(pipe(pipes), 0);
+	write_here(0, 0, chunk_fd(0));
+	parity_add(0, pipes[1]); /* fdatasync of a pipe fails */
+	write_here(1, 0, chunk_fd(1));
+	ck_assert_int_eq(disk_recording_sync(rec), -EINVAL);
+	ck_assert_int_eq(disk_bench_size(&bench, 0, "index"), 2 * INDEX_BYTES);
+	ck_assert_uint_eq(bench.output->packets, 20);
+	ck_assert_uint_eq(bench.output->in_flight, 0);
+	ck_assert_uint_eq(bench.output->risk_packets, 0);
+	ck_assert_uint_eq(rec->moved_n, 0);
+	ck_assert_uint_eq(bench.output->parity_blocks, 0);
+	ck_assert_uint_eq(bench.output->parity_lost, 1);
+	ck_assert_int_eq(disk_recording_sync(rec), 0);
+	ck_assert_int_eq(disk_bench_size(&bench, 0, "parity"), -1);
+	parity_add(1, chunk_fd(2));
+	ck_assert_int_eq(disk_recording_sync(rec), 0);
+	ck_assert_int_eq(disk_bench_size(&bench, 0, "parity"), SLOT);
+	ck_assert_uint_eq(bench.output->parity_members, 3);
+	close(pipes[0]);
+	hold_close();
+}
+END_TEST
+
 /* A disk that answers again makes durable only what did not go meanwhile. */
 START_TEST(a_hung_disk_is_rescued)
 {
@@ -480,5 +528,5 @@ SUITE("disk_recording", only_a_round_names_chunks,
       a_round_has_room_for_what_is_on_its_way,
       blocks_are_due_at_once_or_by_time, a_failed_round_is_counted,
       a_failed_round_is_rescued, a_hung_disk_is_rescued,
-      what_is_removed_is_not_at_risk, an_end_is_the_last_record,
-      a_taken_name_is_refused)
+      failed_parity_costs_no_chunk, what_is_removed_is_not_at_risk,
+      an_end_is_the_last_record, a_taken_name_is_refused)
