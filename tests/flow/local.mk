@@ -85,6 +85,7 @@ FLOW_LONG = \
 	%D%/hold.sh \
 	%D%/parity.sh \
 	%D%/parity_disks.sh \
+	%D%/parity_power.sh \
 	%D%/scrub.sh \
 	%D%/fanout_nics.sh \
 	%D%/receivers.sh \

@@ -115,7 +115,7 @@ disk_umount d
 ! (all_there two) 2>/dev/null || fail "three disks of two were away"
 ! "$SPATE" verify two --disks "$(disks_list)" >"$work/verified" 2>&1 ||
 	fail "verify does not see that three disks are away"
-grep -qE 'block.*: the disk is away, and of the other disks of its group too many' \
+grep -qE 'block.*: on none of the disks, and of the other blocks of the group too many' \
 	"$work/verified" || fail "verify says $(cat "$work/verified")"
 for name in a d f; do
 	disk_again $name

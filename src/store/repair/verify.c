@@ -728,11 +728,11 @@ computed_say(struct verification *c, size_t from, size_t to, bool gives)
 	char place[VERIFY_PLACE];
 
 	verify_say(part_none(c), gives ? VERIFY_COMPUTED : VERIFY_ABSENT,
-		   gives ? "block%s %zu to %zu: the disk is away, parity gives "
-			   "the data%s"
-			 : "block%s %zu to %zu: the disk is away, and of the "
-			   "other disks of its group too many do not give "
-			   "theirs%s",
+		   gives ? "block%s %zu to %zu: on none of the disks, parity "
+			   "gives the data%s"
+			 : "block%s %zu to %zu: on none of the disks, and of "
+			   "the other blocks of the group too many cannot be "
+			   "read%s",
 		   to > from ? "s" : "", from, to,
 		   verify_place(c->rec, from, to, place));
 }

@@ -370,6 +370,11 @@ verify_place(const struct recording *rec, uint64_t from, uint64_t to,
 		snprintf(text + n, (size_t)(VERIFY_PLACE - n), "%s %s to %s",
 			 n ? "," : ":", units_show_time_ns(one, first_ns),
 			 units_show_time_ns(two, last_ns));
+	else if (first_ns || last_ns) /* nothing else is behind, or before */
+		snprintf(
+		    text + n, (size_t)(VERIFY_PLACE - n), "%s %s %s",
+		    n ? "," : ":", first_ns ? "after" : "before",
+		    units_show_time_ns(one, first_ns ? first_ns : last_ns));
 	return text;
 }
 
