@@ -106,30 +106,33 @@ check_heads(const struct recovery *r, struct fault *fault)
  * the index's own state in memory is used.
  */
 
-/* meta_bytes ends at the last whole line; a torn one behind it is cut off. */
+/* Lines behind those that were read, of a disk that failed to read them, are left
+ * for the next time. */
 int
 recover_note(const struct recovery *r, unsigned disk, const json_t *line)
 {
 	struct recording_part *part = &r->rec->part[disk];
 	struct append_file meta = { .bytes = (off_t)part->meta_bytes };
 	char file[LAYOUT_FILE];
-	int err = 0;
+	bool all;
+	int err;
 
 	if (r->dry)
 		return 0;
 	meta.fd = recover_open(r, disk, layout_meta(file, r->rec->name),
-			       O_WRONLY | O_CREAT | O_APPEND);
+			       O_RDWR | O_CREAT | O_APPEND);
 	if (meta.fd < 0)
 		return meta.fd;
-	if (ftruncate(meta.fd, meta.bytes) < 0)
-		err = -errno;
+	err = meta_cut_torn(&meta);
+	all = meta.bytes == (off_t)part->meta_bytes;
 	if (!err && !meta.bytes)
 		err = meta_append(&meta, r->rec->head);
 	if (!err)
 		err = meta_append(&meta, line);
 	if (!err && fdatasync(meta.fd) < 0)
 		err = -errno;
-	part->meta_bytes = (uint64_t)meta.bytes;
+	if (all)
+		part->meta_bytes = (uint64_t)meta.bytes;
 	close(meta.fd);
 	return err;
 }

@@ -145,6 +145,24 @@ note_holes(const struct recovery *r, unsigned disk, struct index_record *record)
 	return err || !line ? err : note(r, disk, line);
 }
 
+/* Empties the metadata that a recover wrote which was interrupted. */
+static int
+meta_empty(const struct recovery *r, unsigned disk)
+{
+	char file[LAYOUT_FILE];
+	int fd;
+
+	r->rec->part[disk].meta_bytes = 0;
+	if (r->dry)
+		return 0;
+	fd = recover_open(r, disk, layout_meta(file, r->rec->name),
+			  O_WRONLY | O_CREAT | O_TRUNC);
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
 static int
 index_disk(struct recovery *r, unsigned disk)
 {
@@ -152,8 +170,9 @@ index_disk(struct recovery *r, unsigned disk)
 	struct index_record end = part->end;
 	int err;
 
-	part->meta_bytes = 0;
-	err = note(r, disk, make_run(r->rec));
+	err = meta_empty(r, disk);
+	if (!err)
+		err = note(r, disk, make_run(r->rec));
 	for (size_t i = 0; i < part->records && !err; i++)
 		err = note_holes(r, disk, &part->record[i]);
 	if (!err)

@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/shape.h"
 #include "base/units.h"
@@ -287,6 +289,52 @@ uint64_t
 meta_read_cut(const json_t *line)
 {
 	return text_number(line, "cut");
+}
+
+/* Sets *end behind the last newline between `from` and *end; to `from` if there
+ * is none.  0 or -errno. */
+static int
+last_line(int fd, uint64_t from, uint64_t *end)
+{
+	char piece[4096];
+
+	while (*end > from) {
+		uint64_t left = *end - from;
+		size_t part = left < sizeof piece ? (size_t)left : sizeof piece;
+		ssize_t got = read_whole(fd, piece, part, *end - part);
+		const char *newline;
+
+		if (got != (ssize_t)part)
+			return got < 0 ? (int)got : -EIO;
+		newline = memrchr(piece, '\n', part);
+		*end -= part;
+		if (!newline)
+			continue;
+		*end += (uint64_t)(newline - piece) + 1;
+		break;
+	}
+	return 0;
+}
+
+int
+meta_cut_torn(struct append_file *meta)
+{
+	struct stat st;
+	uint64_t end;
+	int err;
+
+	if (fstat(meta->fd, &st) < 0)
+		return -errno;
+	if (st.st_size < meta->bytes) /* it lost lines that were read */
+		meta->bytes = 0;
+	end = (uint64_t)st.st_size;
+	err = last_line(meta->fd, (uint64_t)meta->bytes, &end);
+	if (err)
+		return err;
+	if (end < (uint64_t)st.st_size && ftruncate(meta->fd, (off_t)end) < 0)
+		return -errno;
+	meta->bytes = (off_t)end;
+	return 0;
 }
 
 int

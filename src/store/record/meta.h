@@ -120,6 +120,14 @@ int meta_read_descriptor(const char *text, uint8_t **raw, uint32_t *bytes);
 json_t *meta_heap_event(const struct block *b, unsigned subs,
 			const struct notes_event *e);
 
+/*
+ * Cuts a torn last line off a file of metadata, which is open for reading, too:
+ * what is behind its last newline.  meta->bytes is how many were read of it, in
+ * whole lines, and how many it has then: lines behind those that were read stay.
+ * 0; or -errno, and nothing is cut.
+ */
+int meta_cut_torn(struct append_file *meta);
+
 /* Appends a line.  0 or -errno. */
 int meta_append(struct append_file *to, const json_t *line);
 

@@ -385,6 +385,8 @@ read_pieces(struct piece *p, int fd, uint64_t end)
 			return -ENOMEM;
 		p->text = grown;
 		got = read_whole(fd, p->text, left < room ? left : room, from);
+		if (got < 0)
+			p->rec->part[p->disk].meta_err = (int)got;
 		if (got <= 0)
 			break;
 		p->bytes = (size_t)got;
@@ -400,7 +402,8 @@ read_pieces(struct piece *p, int fd, uint64_t end)
 	return err;
 }
 
-/* Reads what is new on one disk.  A missing file is no error.  0 or -ENOMEM. */
+/* Reads what is new on one disk.  A file that is missing, or that cannot be read
+ * to its end, is no error.  0 or -ENOMEM. */
 static int
 read_part(struct recording *rec, unsigned disk)
 {
@@ -412,6 +415,7 @@ read_part(struct recording *rec, unsigned disk)
 
 	fd = disk_open_at(part->dir, layout_meta(file, rec->name), O_RDONLY,
 			  DISK_NO_LINKS);
+	part->meta_err = fd < 0 && fd != -ENOENT ? fd : 0;
 	if (fd < 0)
 		return 0;
 	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size <= p.offset)

@@ -29,6 +29,7 @@ struct recording_part {
 	uint64_t parity_bytes; /* bytes of the list of parity that were read */
 	/* bytes of the metadata that were read, in whole lines */
 	uint64_t meta_bytes;
+	int meta_err;  /* -errno: they could not be read to their end; 0 */
 	size_t beyond; /* records with implausible numbers, left out */
 	/* the number from which on a daemon last resumed here; 0: never */
 	uint64_t resumed;

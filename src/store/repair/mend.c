@@ -98,7 +98,29 @@ look_at(const struct mend *m, const char *name, struct fault *fault)
 		return refuse(m, fault, name, -ENODATA,
 			      "it has no end: its recorder died, and may go on",
 			      "spate recover %s closes it", name);
+	if (*m->rec->refused)
+		return refuse(m, fault, name, -EFBIG, m->rec->refused,
+			      "move it away, and run spate %s %s again",
+			      m->verb, name);
 	return 0;
+}
+
+/* Says which disks do not give all lines of their metadata. */
+static void
+unread_say(const struct mend *m)
+{
+	char file[LAYOUT_FILE];
+
+	for (unsigned i = 0; i < m->disks->n; i++) {
+		const struct recording_part *part = &m->rec->part[i];
+
+		if (part->dir < 0 || !part->meta_err)
+			continue;
+		m->report->failed++;
+		mend_say(m, "%s on %s cannot be read to its end: %s",
+			 layout_meta(file, m->rec->name), mend_path(m, (int)i),
+			 disk_why(part->meta_err));
+	}
 }
 
 static int
@@ -146,7 +168,11 @@ mend_open(struct mend *m, const char *name, struct fault *fault)
 		return err;
 	/* It may have changed before it was locked. */
 	err = mend_fault(m, name, recording_refresh(m->rec), fault);
-	return err ? err : look_at(m, name, fault);
+	if (!err)
+		err = look_at(m, name, fault);
+	if (!err)
+		unread_say(m);
+	return err;
 }
 
 void

@@ -198,7 +198,8 @@ rebuild_takes(const struct mend *m, unsigned disk)
 {
 	const struct recording_part *part = &m->rec->part[disk];
 
-	return part->dir >= 0 && part->indexed && part->ended && !part->hangs;
+	return part->dir >= 0 && part->indexed && part->ended &&
+	       !part->meta_err && !part->hangs;
 }
 
 int
@@ -305,30 +306,33 @@ sums_append(const struct mend *m, int dir, const struct index_record *r,
 	return err;
 }
 
-/* Appends a line of metadata, behind the last whole one; drops the line. */
+/* Appends a line of metadata, behind the last whole one; drops the line.  Lines
+ * that were not read before stay to be read. */
 static int
 line_append(const struct mend *m, int disk, json_t *line)
 {
 	struct recording_part *part = &m->rec->part[disk];
 	struct append_file meta = { .bytes = (off_t)part->meta_bytes };
 	char file[LAYOUT_FILE];
-	int err = line ? 0 : -ENOMEM;
+	bool all;
+	int err;
 
-	if (err)
-		return err;
+	if (!line)
+		return -ENOMEM;
 	meta.fd = disk_open_at(part->dir, layout_meta(file, m->rec->name),
-			       O_WRONLY | O_APPEND, DISK_NO_LINKS);
+			       O_RDWR | O_APPEND, DISK_NO_LINKS);
 	if (meta.fd < 0) {
 		json_decref(line);
 		return meta.fd;
 	}
-	if (ftruncate(meta.fd, meta.bytes) < 0)
-		err = -errno;
+	err = meta_cut_torn(&meta);
+	all = meta.bytes == (off_t)part->meta_bytes;
 	if (!err)
 		err = meta_append(&meta, line);
 	if (!err && fdatasync(meta.fd) < 0)
 		err = -errno;
-	part->meta_bytes = (uint64_t)meta.bytes;
+	if (all)
+		part->meta_bytes = (uint64_t)meta.bytes;
 	close(meta.fd);
 	json_decref(line);
 	return err;

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
+#include "store/finish/recover_priv.h"
 #include "store/write/copy_origin.h"
 #include "lib/made_recover.h"
 #include "lib/suite.h"
@@ -90,6 +91,43 @@ START_TEST(behind_the_end)
 	recovered(&m, &report);
 	ck_assert_uint_eq(report.rebuilt, 1);
 	is_whole(&m, 4 * MADE_SLOTS);
+	made_finish(&m);
+}
+END_TEST
+
+/* A line is added behind all that are there, also those that were not read; only a
+ * torn one is cut off. */
+START_TEST(line_behind_unread)
+{
+	const struct recover_args args = { .dry_run = false };
+	char refused[RECOVER_PATH], is[4096], *was;
+	struct recovery r = { .disks = &m.disks,
+			      .args = &args,
+			      .refused = refused };
+	json_t *line = json_pack("{s:s}", "cut", "1");
+	ssize_t bytes, more;
+	int fd;
+
+	made_begin(&m);
+	made_blocks(&m, 3);
+	made_end(&m, 0);
+	fd = open(made_path(&m, 1, MADE_NAME ".meta.jsonl"), O_RDONLY);
+	bytes = read(fd, is, sizeof is);
+	ck_assert_int_gt(bytes, 0);
+	was = strndup(is, (size_t)bytes);
+	append(made_path(&m, 1, MADE_NAME ".meta.jsonl"), "{\"torn", 6);
+	ck_assert_int_eq(recording_open(&r.rec, &m.disks, MADE_NAME, &fault),
+			 0);
+	r.rec->part[1].meta_bytes = (uint64_t)(strchr(was, '\n') + 1 - was);
+	ck_assert_int_eq(recover_note(&r, 1, line), 0);
+	recording_close(r.rec);
+	more = pread(fd, is, sizeof is, 0);
+	ck_assert_int_eq(more, bytes + 12);
+	ck_assert_mem_eq(is, was, (size_t)bytes);
+	ck_assert_mem_eq(is + bytes, "{\"cut\":\"1\"}\n", 12);
+	json_decref(line);
+	free(was);
+	close(fd);
 	made_finish(&m);
 }
 END_TEST
@@ -276,6 +314,7 @@ START_TEST(that_goes_on_elsewhere)
 END_TEST
 
 SUITE_THREADS("recover", NULL, a_copy_with_links, no_end, complete_already,
-	      a_lost_index, all_indexes_lost, behind_the_end, refused,
-	      of_one_name, needed, needed_by_one_disk, needed_by_a_chunk,
-	      that_begins, that_goes_on_elsewhere)
+	      a_lost_index, all_indexes_lost, behind_the_end,
+	      line_behind_unread, refused, of_one_name, needed,
+	      needed_by_one_disk, needed_by_a_chunk, that_begins,
+	      that_goes_on_elsewhere)

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rebuild where a disk gives less than it should: metadata that were not read to
+ * their end.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "store/recording/recording_priv.h"
+#include "store/repair/mend_priv.h"
+#include "lib/hang_fs.h"
+#include "lib/made_parity.h"
+#include "lib/made_recover.h"
+
+static struct made m;
+static struct mend_report report;
+static struct fault fault;
+
+/* The last thing that was said. */
+static char said[512];
+
+static void
+listen(void *arg, const char *sentence)
+{
+	(void)arg;
+	snprintf(said, sizeof said, "%s", sentence);
+}
+
+static const struct mend_args args = { .say = listen };
+
+static void
+make(unsigned blocks, unsigned parity)
+{
+	static struct made_block mb;
+
+	m.parity = parity;
+	m.quantum = 512;
+	made_begin(&m);
+	for (unsigned i = 0; i < MADE_DISKS; i++)
+		made_run(&m, i, 0, MADE_BASE);
+	for (unsigned i = 0; i < blocks; i++) {
+		made_block(&m, &mb, i, i * MADE_SLOTS, MADE_SLOTS);
+		if (!parity)
+			made_lose(&mb, 3);
+		made_write(&m, i % 2, &mb);
+	}
+}
+
+static char *
+text_of(unsigned disk, size_t *bytes)
+{
+	char file[LAYOUT_FILE], *text = malloc(1 << 20);
+	FILE *f = fopen(made_path(&m, disk, layout_meta(file, MADE_NAME)), "r");
+
+	ck_assert_ptr_nonnull(f);
+	*bytes = fread(text, 1, 1 << 20, f);
+	fclose(f);
+	return text;
+}
+
+/* A line that is added is behind all that are there, also behind those that could
+ * not be read; a torn one is cut off. */
+START_TEST(line_behind_unread)
+{
+	struct mend w = { .a = &args,
+			  .report = &report,
+			  .verb = "rebuild",
+			  .disks = &m.disks };
+	char file[LAYOUT_FILE], *was, *is;
+	size_t bytes, more;
+
+	make(2, 0);
+	made_end(&m, 2);
+	was = text_of(1, &bytes);
+	append(made_path(&m, 1, layout_meta(file, MADE_NAME)), "{\"to", 4);
+	ck_assert_int_eq(mend_open(&w, MADE_NAME, &fault), 0);
+	ck_assert_uint_eq(w.rec->part[1].meta_bytes, bytes);
+	w.rec->part[1].meta_bytes = strchr(was, '\n') + 1 - was;
+	ck_assert_int_eq(rebuild_holes(&w, w.rec, 0, 1), 0);
+	mend_close(&w);
+	is = text_of(1, &more);
+	ck_assert_uint_gt(more, bytes);
+	ck_assert_mem_eq(is, was, bytes);
+	ck_assert_mem_eq(is + bytes, "{\"block\":0,", 11);
+	free(was);
+	free(is);
+	made_finish(&m);
+}
+END_TEST
+
+/* A disk that fails to read its metadata is named, and nothing is put there. */
+START_TEST(unread)
+{
+	static struct hang_fs fs;
+	char under[300], file[LAYOUT_FILE];
+	struct recording *rec;
+
+	make(2, 1);
+	for (unsigned i = 0; i < 200; i++)
+		append(made_path(&m, 2, layout_meta(file, MADE_NAME)),
+		       "{\"a line that says nothing of note\":1}\n", 39);
+	made_end(&m, 2);
+	snprintf(under, sizeof under, "%s-under", m.disks.disk[2].path);
+	if (!hang_fs_can(&fs)) {
+		made_finish(&m);
+		return;
+	}
+	disk_close(&m.disks.disk[2]);
+	ck_assert_int_eq(rename(m.disks.disk[2].path, under), 0);
+	ck_assert_int_eq(mkdir(m.disks.disk[2].path, 0755), 0);
+	ck_assert_int_eq(hang_fs_mount(&fs, under, m.disks.disk[2].path), 0);
+	atomic_store(&fs.told->fail_from, 4096);
+	atomic_store(&fs.told->fail_to, 1 << 20);
+	ck_assert_int_eq(disk_open(&m.disks.disk[2]), 0);
+	ck_assert_int_eq(recording_open(&rec, &m.disks, MADE_NAME, &fault), 0);
+	ck_assert_int_eq(rec->part[2].meta_err, -EIO);
+	recording_close(rec);
+	ck_assert_int_eq(rebuild(&m.disks, MADE_NAME, &args, &report, &fault),
+			 0);
+	ck_assert_uint_eq(report.failed, 1);
+	ck_assert_ptr_nonnull(strstr(said, "cannot be read to its end"));
+	disk_close(&m.disks.disk[2]);
+	hang_fs_unmount(&fs);
+	m.disks.disk[2].mount = false;
+	rmdir(m.disks.disk[2].path);
+	ck_assert_int_eq(rename(under, m.disks.disk[2].path), 0);
+	ck_assert_int_eq(disk_open(&m.disks.disk[2]), 0);
+	made_finish(&m);
+}
+END_TEST
+
+/* A file that is implausibly long was not read, so nothing is done. */
+START_TEST(refuses)
+{
+	char file[LAYOUT_FILE];
+
+	make(2, 1);
+	made_end(&m, 2);
+	ck_assert_int_eq(
+	    truncate(made_path(&m, 2, layout_meta(file, MADE_NAME)), INT64_C(2)
+									 << 30),
+	    0);
+	ck_assert_int_eq(rebuild(&m.disks, MADE_NAME, &args, &report, &fault),
+			 -EFBIG);
+	ck_assert_int_eq(scrub(&m.disks, MADE_NAME, &args, &report, &fault),
+			 -EFBIG);
+	made_finish(&m);
+}
+END_TEST
+
+SUITE_THREADS("mend", NULL, line_behind_unread, unread, refuses)
