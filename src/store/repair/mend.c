@@ -226,29 +226,38 @@ member_read(const struct mend *m, const struct index_record *r, uint8_t *data)
 
 int
 mend_rows_make(const struct mend *m, const struct index_record *member,
-	       unsigned members, unsigned rows, struct mend_rows *w)
+	       unsigned members, unsigned rows, struct mend_rows *w, int *bad)
 {
+	uint64_t most = 0;
 	uint8_t *data = NULL;
+	unsigned column = 0;
 	int err = 0;
 
 	*w = (struct mend_rows){ .bytes = 0 };
-	for (unsigned i = 0; i < members; i++) {
-		if (member[i].bytes > w->bytes)
-			w->bytes = member[i].bytes;
-	}
 	/* An index may be damaged, too. */
-	if (w->bytes > PARITY_MOST)
-		return -EFBIG;
-	data = malloc(w->bytes + 1);
+	for (unsigned i = 0; i < members; i++) {
+		if (member[i].bytes > most && member[i].bytes <= PARITY_MOST)
+			most = member[i].bytes;
+	}
+	data = malloc(most + 1);
 	for (unsigned i = 0; i < rows; i++)
-		w->row[i] = calloc(1, w->bytes + 1);
+		w->row[i] = calloc(1, most + 1);
 	if (!data || !w->row[0] || !w->row[rows - 1])
 		err = -ENOMEM;
 	ease_process();
 	for (unsigned i = 0; i < members && !err; i++) {
-		err = member_read(m, &member[i], data);
-		if (!err)
-			parity_add(w->row, rows, i, data, member[i].bytes);
+		uint64_t bytes = member[i].bytes;
+		int fails =
+		    bytes > most ? -EFBIG : member_read(m, &member[i], data);
+
+		if (bad)
+			bad[i] = fails;
+		else
+			err = fails;
+		if (fails)
+			continue;
+		parity_add(w->row, rows, column++, data, bytes);
+		w->bytes = bytes > w->bytes ? bytes : w->bytes;
 	}
 	ease_end();
 	for (unsigned i = 0; i < rows && !err; i++)

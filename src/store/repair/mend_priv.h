@@ -56,16 +56,21 @@ struct mend_rows {
 	uint64_t bytes;
 };
 
-/* Computes the rows of a group from its members, which all have to be good, as
- * mend_heal().  mend_rows_free() follows in any case.  0 or -errno. */
+/*
+ * Computes the rows of a group from its members, as mend_heal().  All have to be
+ * good, unless there is bad[]: then it is 0 or -errno of each member, and the rows
+ * are those of a group of the others.  mend_rows_free() follows in any case.  0
+ * or -errno.
+ */
 int mend_rows_make(const struct mend *m, const struct index_record *member,
-		   unsigned members, unsigned rows, struct mend_rows *w);
+		   unsigned members, unsigned rows, struct mend_rows *w,
+		   int *bad);
 void mend_rows_free(struct mend_rows *w);
 
 /* ---- rebuild.c, for rebuild_parity.c ------------------------------------- */
 
 /* True if chunks and parity may be put onto this disk: it has some of the
- * recording, and its index has an end. */
+ * recording, its index has an end, and its metadata can be read. */
 bool rebuild_takes(const struct mend *m, unsigned disk);
 
 /* The disks that have something of the group of a block. */

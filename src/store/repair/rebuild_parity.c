@@ -69,8 +69,8 @@ rows_rebuild(struct mend *m, const struct parity_block *p)
 	struct block_bars bars = rebuild_group_disks(m->rec, member->number);
 	bool there[PARITY_ROWS] = { false };
 	struct mend_rows w;
-	int err =
-	    mend_rows_make(m, member, p->record.members, p->record.rows, &w);
+	int err = mend_rows_make(m, member, p->record.members, p->record.rows,
+				 &w, NULL);
 
 	/* Else its parity is bad, which scrub mends, or not of these data. */
 	if (!err && (w.bytes != p->record.bytes ||
@@ -175,6 +175,36 @@ rows_write(struct mend *m, struct new_group *g, struct parity_record *p,
 	return err;
 }
 
+/* Takes the members out of a group that are bad, so that the others get their
+ * parity. */
+static void
+bad_leave(struct mend *m, struct new_group *g, const int *bad)
+{
+	unsigned members = g->members, gaps = g->gaps;
+
+	g->members = g->gaps = 0;
+	for (unsigned i = 0, k = 0; i < members; i++) {
+		const struct index_record r = g->member[i];
+		bool gap = k < gaps && g->gap[k].number + 1 == r.number;
+
+		if (!bad[i]) {
+			g->member[g->members++] = r;
+			if (gap)
+				g->gap[g->gaps++] = g->gap[k];
+		} else {
+			m->report->failed++;
+			m->report->left++;
+			mend_say(m,
+				 "chunk %" PRIu64 " on %s gets no parity: %s",
+				 r.number,
+				 mend_path(m, m->rec->block[r.number].disk),
+				 bad[i] == -EBADMSG ? "it is damaged"
+						    : disk_why(bad[i]));
+		}
+		k += gap;
+	}
+}
+
 static void
 group_write(struct mend *m, uint64_t generation, struct new_group *g)
 {
@@ -183,13 +213,14 @@ group_write(struct mend *m, uint64_t generation, struct new_group *g)
 				   .members = g->members,
 				   .gaps = g->gaps,
 				   .rows = (uint16_t)m->rec->facts.parity };
-	int disk[PARITY_ROWS], err = 0;
+	uint64_t all;
+	int disk[PARITY_ROWS], bad[PARITY_MEMBERS] = { 0 }, err = 0;
 	struct mend_rows w = { .bytes = 0 };
 
-	memcpy(g->member + g->members, g->gap, g->gaps * sizeof *g->gap);
 	for (unsigned i = 0; i < g->members; i++)
 		p.bytes =
 		    g->member[i].bytes > p.bytes ? g->member[i].bytes : p.bytes;
+	all = p.bytes * g->members;
 	for (unsigned i = 0; i < p.rows && !err; i++) {
 		disk[i] = rebuild_disk(m, &g->disks, false,
 				       p.bytes + parity_tail_bytes(&p));
@@ -199,8 +230,15 @@ group_write(struct mend *m, uint64_t generation, struct new_group *g)
 			block_bars_add(&g->disks, (unsigned)disk[i]);
 	}
 	if (!err)
-		err = mend_rows_make(m, g->member, g->members, p.rows, &w);
-	if (!err && !m->a->dry_run)
+		err = mend_rows_make(m, g->member, g->members, p.rows, &w, bad);
+	if (!err)
+		bad_leave(m, g, bad);
+	memcpy(g->member + g->members, g->gap, g->gaps * sizeof *g->gap);
+	p.group = g->member[0].number;
+	p.bytes = w.bytes;
+	p.gaps = g->gaps;
+	p.members = g->members;
+	if (!err && !m->a->dry_run && g->members)
 		err = rows_write(m, g, &p, &w, disk);
 	mend_rows_free(&w);
 	if (err) {
@@ -210,14 +248,12 @@ group_write(struct mend *m, uint64_t generation, struct new_group *g)
 			 "parity for %u chunks from %" PRIu64 " on cannot be "
 			 "written: %s",
 			 g->members, p.group,
-			 err == -ENOSPC	   ? "no disk has room for it"
-			 : err == -EBADMSG ? "they are not all good, which "
-					     "spate scrub mends"
-					   : disk_why(err));
-	} else {
+			 err == -ENOSPC ? "no disk has room for it"
+					: disk_why(err));
+	} else if (g->members) {
 		m->report->parity += p.rows;
 	}
-	mend_progress(m, p.bytes * g->members);
+	mend_progress(m, all);
 	*g = (struct new_group){ .members = 0 };
 }
 

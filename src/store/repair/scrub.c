@@ -267,7 +267,7 @@ parity_mend(struct mend *m, const struct parity_block *p)
 	const struct index_record *member = &rec->parity.member[p->first];
 	const char *path = mend_path(m, (int)p->disk);
 	struct mend_rows w;
-	int err = mend_rows_make(m, member, r->members, r->rows, &w);
+	int err = mend_rows_make(m, member, r->members, r->rows, &w, NULL);
 
 	if (!err && (w.crc[r->row] != r->crc || w.bytes != r->bytes))
 		err = -EBADMSG;

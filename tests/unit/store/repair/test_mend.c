@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Rebuild where a disk gives less than it should: metadata that were not read to
- * their end.
+ * their end, a chunk that nothing gives.
  */
 #include "config.h"
 
@@ -151,4 +151,29 @@ START_TEST(refuses)
 }
 END_TEST
 
-SUITE_THREADS("mend", NULL, line_behind_unread, unread, refuses)
+/* A chunk that is damaged does not keep the others of its group from new
+ * parity. */
+START_TEST(bad_member)
+{
+	char file[LAYOUT_FILE];
+
+	make(2, 1);
+	made_end(&m, 2);
+	made_spoil(&m, 0, layout_chunk(file, MADE_NAME, 0), 700);
+	ck_assert_int_eq(rebuild(&m.disks, MADE_NAME, &args, &report, &fault),
+			 0);
+	ck_assert_uint_eq(report.parity, 1);
+	ck_assert_uint_eq(report.left, 1);
+	ck_assert_uint_eq(report.failed, 1);
+	ck_assert_ptr_nonnull(strstr(said, "chunk 0 on "));
+	ck_assert_ptr_nonnull(strstr(said, "it is damaged"));
+	/* Its disk goes, and the other chunk is there. */
+	made_hide(&m, 1);
+	ck_assert_int_eq(rebuild(&m.disks, MADE_NAME, &args, &report, &fault),
+			 0);
+	ck_assert_uint_eq(report.chunks, 1);
+	made_finish(&m);
+}
+END_TEST
+
+SUITE_THREADS("mend", NULL, line_behind_unread, unread, refuses, bad_member)
