@@ -66,8 +66,10 @@ print(const json_t *json)
 	struct answer_memory memory = answer_memory(s.memory);
 	char up[UNITS_TEXT];
 
-	printf("spated %s, process %" PRIu64 ", up %s\n", or_empty(s.version),
-	       s.pid, units_show_span(up, (int64_t)s.uptime_s * 1000000000));
+	printf("spated %s%s%s, process %" PRIu64 ", up %s\n",
+	       or_empty(s.version), s.station ? ", station " : "",
+	       or_empty(s.station), s.pid,
+	       units_show_span(up, (int64_t)s.uptime_s * 1000000000));
 	print_memory(&memory);
 	if (json_array_size(s.recordings)) {
 		printf("recordings\n");

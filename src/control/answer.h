@@ -104,6 +104,7 @@ enum {
 	X(BYTES, volume, ANSWER, "of all scans that fit")                      \
 	X(COUNT, unknown, ANSWER, "scans whose volume nobody knows")           \
 	X(COUNT, refused, ANSWER, "scans that do not fit")                     \
+	X(COUNT, others, ANSWER, "scans of other stations; none is listed")    \
 	X(TIME, full_at, ANSWER,                                               \
 	  "when the disks would be full if also those were recorded that "     \
 	  "find no room")                                                      \
@@ -173,6 +174,7 @@ enum {
 /* The answer to `status`. */
 #define STATUS_KEYS(X)                                                         \
 	X(TEXT, version, ANSWER, "of spated")                                  \
+	X(TEXT, station, ANSWER, "whose scans it takes; null: it has none")    \
 	X(COUNT, pid, ANSWER, "process")                                       \
 	X(TIME, started, ANSWER, "when it was started")                        \
 	X(SECONDS, uptime_s, ANSWER, "since then")                             \

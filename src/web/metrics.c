@@ -674,9 +674,12 @@ static void
 others_print(struct metrics_out *o)
 {
 	const json_t *status = o->figures->status;
+	const char *station = text_of(status, "station");
 
-	begin(o, "spate_build", INFO, "Version of spated");
-	line(o, 1, "version", text_of(status, "version"), NULL);
+	begin(o, "spate_build", INFO,
+	      "Version of spated, and its station if it has one");
+	line(o, 1, "version", text_of(status, "version"),
+	     station ? "station" : NULL, station, NULL);
 	disk_states_print(o);
 	kernel_print(o);
 	begin(o, "spate_stream_recording", GAUGE,

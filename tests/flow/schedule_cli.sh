@@ -185,9 +185,58 @@ cp "$work/half.conf" "$folder"
 wait_for 20 says_wrong half.conf:
 rm "$folder/half.conf"
 
+# ---- one file for many recorders ----------------------------------------
+
+{
+	scan_text s1 3600 60s s 'station = "Mh"'
+	scan_text s1 3600 60s big 'station = [ "Ef", "On" ]'
+	scan_text s2 3700 60s s
+	scan_text slip 3800 60s s 'station = "On"; duraton = 1'
+} | scans_conf "$work/array.conf"
+array_is()
+{
+	same "scans of $1" "$(ahead)" "$2"
+	spate schedule ls | grep -q "; $3 of other stations\$" ||
+		fail "others of $1: $(spate schedule ls)"
+	same "streams of $1" "$(scan s1 '.streams | join(" ")')" "$4"
+}
+
+# One that does not know its station records what names none, and says so.
+refused "3 of 4 scans will not be recorded" \
+	spate schedule add --dry-run "$work/array.conf"
+grep -q 's1 .* it is for station Mh, and nobody said which this is' \
+	"$work/refused"
+
+# The environment goes before the file, which may be the same on all.
+spated_stop
+settings+=('station = "Ef";')
+conf_write "$(schedule_streams)"
+export SPATE_STATION=Mh
+"$SPATED" -n -c "$conf" | grep -qx 'station  Mh'
+spated_start
+spate schedule add --dry-run "$work/array.conf" |
+	grep -qx 'array.conf would be added: 2 scans; 2 of other stations'
+same "others in a check" "$(spate schedule check --json "$work/array.conf" |
+	jq -r 'select(.name | not) | .others')" 2
+spate schedule add "$work/array.conf" |
+	grep -qx 'array.conf added: 2 scans; 2 of other stations'
+cmp "$work/array.conf" "$folder/array.conf"
+array_is Mh "s1 s2" 2 s
+same "others in a check" "$(spate schedule check --json | jq -r \
+	'select(.name | not) | .others')" 2
+spate schedule check | grep -q '^others  2 scan(s) of other stations'
+spated_stop
+
+# The same folder, with what it remembers of Mh.
+unset SPATE_STATION
+spated_start
+array_is Ef "s1 s2" 2 big
+spate schedule rm array.conf >/dev/null
+same "scans without the file" "$(spate schedule ls)" "0 scans"
+spated_stop
+
 # ---- no folder ----------------------------------------------------------
 
-spated_stop
 settings=('memory = "64M";' 'reserve = "1M";')
 conf_write "$(schedule_streams)"
 spated_start

@@ -82,7 +82,8 @@ def derived(status, streams, scans):
         for word in {one[key] for one in objects}:
             yield name, {key: word}, sum(o[key] == word for o in objects)
     yield "up", {}, 1
-    yield "build_info", {"version": status["version"]}, 1
+    yield "build_info", {"version": status["version"],
+                         "station": status["station"]}, 1
     kernel = status["kernel"]
     for card in kernel["interfaces"]:
         for cause, n in card.items():

@@ -24,7 +24,8 @@ conf_web()
 {
 	conf_write "$(stream_text 'format = "vdif"; prefix = 8;
 		max_clock = "100ms";')"
-	printf 'schedule = "%s";\nweb : { %s };\n' "$work/schedule.d" "$1" >>"$conf"
+	printf 'station = "Mh"; schedule = "%s";\nweb : { %s };\n' \
+		"$work/schedule.d" "$1" >>"$conf"
 }
 mkdir "$work/schedule.d"
 

@@ -65,7 +65,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	require(text != NULL);
 	memcpy(text, data, bytes);
 	text[bytes] = '\0';
-	if (scan_read(&list, "f.conf", text, &fault) < 0)
+	if (scan_read(&list, "f.conf", text, bytes % 2 ? "Mh" : NULL, &fault) <
+	    0)
 		require(fault.code && fault.what[0] && !list.n);
 	for (unsigned i = 0; i < list.n; i++)
 		look_at(list.scan[i]);

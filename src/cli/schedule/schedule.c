@@ -185,10 +185,12 @@ schedule_send(const struct cli *cli, const struct schedule_options *args,
 	scans = json_object_get(result, "scans");
 	schedule_show(cli, scans, SCHEDULE_CHECK);
 	if (!cli->json && !cli->quiet)
-		printf("%s %s: %zu scan%s\n", field_text(result, "file"),
+		printf("%s %s: %zu scan%s", field_text(result, "file"),
 		       args->dry ? "would be added" : "added",
 		       json_array_size(scans),
 		       json_array_size(scans) == 1 ? "" : "s");
+	if (!cli->json && !cli->quiet)
+		schedule_show_others(field_number(result, "others"));
 	status = refused_fail(scans);
 	json_decref(result);
 	return status;

@@ -53,6 +53,9 @@ enum schedule_columns {
 void schedule_show(const struct cli *cli, const json_t *scans,
 		   enum schedule_columns columns);
 
+/* Prints the end of a line: how many scans are other stations', if any are. */
+void schedule_show_others(uint64_t others);
+
 /*
  * Prints a line below the table of schedule-ls: how many scans there are and
  * which is next.

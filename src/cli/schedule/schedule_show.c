@@ -132,12 +132,22 @@ schedule_show(const struct cli *cli, const json_t *scans,
 /* ---- lines below the table ------------------------------------------- */
 
 void
+schedule_show_others(uint64_t others)
+{
+	if (others)
+		printf("; %" PRIu64 " of other stations", others);
+	putchar('\n');
+}
+
+void
 schedule_show_next(const json_t *result)
 {
 	const json_t *scans = json_object_get(result, "scans"), *scan;
 	struct answer_scan next = { .next_s = NAN }, s;
+	const json_t *files = json_object_get(result, "files"), *file;
 	const char *folder = field_text(result, "folder");
 	char text[TABLE_CELL];
+	uint64_t others = 0;
 	size_t i;
 
 	json_array_foreach(scans, i, scan) {
@@ -152,7 +162,9 @@ schedule_show_next(const json_t *result)
 		printf("; next is %s %s", next.name, cell_next(text, &next));
 	if (!*folder)
 		printf("; `schedule` of spate.conf names no folder");
-	putchar('\n');
+	json_array_foreach(files, i, file)
+		others += field_number(file, "others_n");
+	schedule_show_others(others);
 }
 
 static void
@@ -218,6 +230,10 @@ schedule_show_sum(const struct cli *cli, const json_t *result)
 	putchar('\n');
 	memory_print(sum.memory);
 	rate_print(sum.rate);
+	if (key_or_0(sum.others))
+		printf("others  %" PRIu64 " scan(s) of other stations, which "
+		       "these will record\n",
+		       sum.others);
 	if (key_or_0(sum.unknown))
 		printf("%" PRIu64 " scan(s) of streams without a `rate`: what "
 		       "these will make is not counted\n",

@@ -285,6 +285,11 @@ const struct option_key setup_options[] = {
 	  .offset = AT(schedule),
 	  .help = "folder whose files say what is recorded when; none: only "
 		  "what is typed" },
+	{ .name = "station",
+	  .type = OPTION_TEXT,
+	  .offset = AT(station),
+	  .help = "which station this is: scans that name others are theirs; "
+		  "none: $SPATE_STATION, which goes before it" },
 	{ .name = "state",
 	  .type = OPTION_TEXT,
 	  .offset = AT(state),
@@ -362,6 +367,21 @@ durable_read(struct setup *c, struct fault *fault)
 			      c->o.durable),
 		    fault);
 	return 0;
+}
+
+/*
+ * Takes the station of the environment, if it has one: the file may be the same
+ * on all recorders, and the environment is this machine's own.
+ */
+static void
+station_take(struct setup *c)
+{
+	const char *own = getenv("SPATE_STATION");
+
+	if (own && *own)
+		c->o.station = own;
+	else if (c->o.station && !*c->o.station)
+		c->o.station = NULL;
 }
 
 static int
@@ -560,6 +580,7 @@ keys_read(struct setup *c, const char *path, struct fault *fault)
 	err = root_read(c, fault);
 	if (err)
 		return err;
+	station_take(c);
 	group = config_setting_get_member(conf_root(c->conf), "control");
 	err = conf_fill(c->conf, group, &control, 1, NULL, fault);
 	if (!err)

@@ -25,6 +25,7 @@ struct setup_options {
 	uint64_t memory;
 	bool share;	      /* `memory` is shared with live readers */
 	const char *schedule; /* folder of schedule files; NULL: none */
+	const char *station;  /* whose scans it takes; NULL: it has none */
 	const char *state;    /* state folder; NULL: see schedule_host.c */
 	const char *writer;   /* write plugin; NULL: the first that works */
 	const char *durable;

@@ -252,6 +252,8 @@ setup_print(const struct setup *c)
 
 	printf("%s is good\n", c->path);
 	printf("socket   %s\n", c->control.socket);
+	if (c->o.station)
+		printf("station  %s\n", c->o.station);
 	vsi_print(&c->vsi);
 	inbox_print(&c->inbox);
 	memory_print(c);

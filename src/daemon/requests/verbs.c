@@ -824,6 +824,7 @@ do_status(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	kernel_look(&kernel);
 	status = (struct answer_status){
 		.version = PACKAGE_VERSION,
+		.station = d->r.setup.o.station,
 		.pid = (uint64_t)getpid(),
 		.started = d->started_ns,
 		.uptime_s = (double)(clock_steady() - d->started) / 1e9,

@@ -102,11 +102,12 @@
  * schedule-ls     {[all:true]}  scans ahead and those that ended within a day;
  *          with `all` every scan
  *          -> {now, folder (or null), scans:[SCAN...],
- *              files:[{file, error: text or null, scans_n}...]}
+ *              files:[{file, error: text or null, scans_n,
+ *                      others_n}...]}
  * schedule-add    {file:"x.conf", text, [dry:true], [replace:true]}  writes a
  *          file into the folder, which takes effect at once; `dry` only says
  *          what it would do
- *          -> {file, scans:[SCAN and CHECK...]}
+ *          -> {file, scans:[SCAN and CHECK...], others}
  * schedule-rm     {which}  an ID or a NAME: cancels the scan, and stops it if
  *          it runs; a FILE.conf: removes it from the folder
  *          -> {removed:[SCAN...]}

@@ -383,6 +383,8 @@ file_answer(struct daemon *d, struct server_ticket ticket,
 {
 	const struct scan_list *list =
 	    dry ? dry : schedule_scans(d->host.schedule);
+	unsigned others = schedule_others(d->host.schedule, NULL) -
+			  schedule_others(d->host.schedule, text->file);
 	struct admission a;
 	int err = admission_make(&a, &d->host, dry ? text->file : NULL, dry,
 				 clock_now());
@@ -390,8 +392,9 @@ file_answer(struct daemon *d, struct server_ticket ticket,
 	if (!err)
 		server_answer(
 		    d->r.server, ticket,
-		    json_pack("{s:s, s:o}", "file", text->file, "scans",
-			      checks(&a, d, list, dry ? NULL : text->file)));
+		    json_pack("{s:s, s:o, s:i}", "file", text->file, "scans",
+			      checks(&a, d, list, dry ? NULL : text->file),
+			      "others", (int)(dry ? dry->others : others)));
 	admission_clear(&a);
 	return err ? no_memory(fault) : 0;
 }
@@ -479,8 +482,9 @@ check_answer(struct daemon *d, struct server_ticket ticket,
 {
 	const struct scan_list *now = schedule_scans(d->host.schedule);
 	const struct scan **scan = calloc(now->n + list->n + 1, sizeof *scan);
-	json_t *answer = admission_sum(a, &d->host), *scans = json_array();
-	unsigned n;
+	unsigned n, others = schedule_others(d->host.schedule, text->file);
+	json_t *answer = admission_sum(a, &d->host, others + list->others);
+	json_t *scans = json_array();
 
 	if (!scan) {
 		json_decref(answer);

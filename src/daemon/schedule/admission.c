@@ -439,13 +439,15 @@ admission_json(const struct admission *a, struct schedule_host *h,
 }
 
 json_t *
-admission_sum(const struct admission *a, const struct schedule_host *h)
+admission_sum(const struct admission *a, const struct schedule_host *h,
+	      unsigned others)
 {
 	const struct forecast_sum *s = &a->sum;
 	const struct answer_schedule_sum sum = {
 		.volume = s->volume,
 		.unknown = s->unknown,
 		.refused = s->refused,
+		.others = others,
 		.full_at = s->full_at,
 		.memory = json_pack("{s:I, s:I, s:o}", "bytes",
 				    (json_int_t)a->args.memory, "peak",

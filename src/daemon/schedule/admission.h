@@ -45,7 +45,8 @@ const struct forecast_scan *admission_of(const struct admission *a,
 /* Returns the scan as SCAN with CHECK, as verbs.h lists the keys. */
 json_t *admission_json(const struct admission *a, struct schedule_host *h,
 		       const struct scan *s, int64_t utc);
-/* Returns the keys of SCHEDULE_SUM_KEYS. */
-json_t *admission_sum(const struct admission *a, const struct schedule_host *h);
+/* Returns the keys of SCHEDULE_SUM_KEYS; `others`: scans of other stations. */
+json_t *admission_sum(const struct admission *a, const struct schedule_host *h,
+		      unsigned others);
 
 #endif

@@ -251,7 +251,7 @@ scan_json(const struct scan *s, int64_t utc)
 /* The values of a group, as written. */
 struct said {
 	const char *name, *action, *stream, *start, *stop, *send, *to;
-	struct option_texts streams;
+	struct option_texts streams, stations;
 	int64_t duration, arm, backlog; /* ns; duration -1: none given */
 	uint32_t priority;
 };
@@ -278,6 +278,11 @@ const struct option_key scan_options[] = {
 	  .type = OPTION_TEXTS,
 	  .offset = AT(streams),
 	  .help = "the same of several; each makes NAME_dsSTREAM" },
+	{ .name = "station",
+	  .type = OPTION_TEXTS,
+	  .offset = AT(stations),
+	  .help = "whose it is: the recorder of that `station`, or of these; "
+		  "none: everybody's" },
 	{ .name = "start",
 	  .type = OPTION_TEXT,
 	  .offset = AT(start),
@@ -322,6 +327,7 @@ struct scan_reading {
 	struct conf *conf;
 	config_setting_t *group;
 	struct said said;
+	const char *station; /* of this recorder; NULL: it does not know */
 	struct scan *scan;
 	struct fault *fault;
 };
@@ -521,6 +527,53 @@ action_take(struct scan_reading *r)
 		   : 0;
 }
 
+/* ---- stations -------------------------------------------------------- */
+
+/*
+ * Tells whether an entry is for other stations alone.  It is looked at before
+ * anything else of the entry, so that a slip in it is told of where it matters.
+ */
+static bool
+is_of_others(const config_setting_t *group, const char *own)
+{
+	config_setting_t *s = config_setting_get_member(group, "station");
+	int n = s && config_setting_is_aggregate(s) ? config_setting_length(s)
+						    : !!s;
+
+	for (int i = 0; own && i < n; i++) {
+		const char *station = config_setting_is_aggregate(s)
+					  ? config_setting_get_string_elem(s, i)
+					  : config_setting_get_string(s);
+
+		if (!station || !*station || !strcmp(station, own))
+			return false;
+	}
+	return own && n;
+}
+
+static int
+station_take(struct scan_reading *r)
+{
+	const struct option_texts *named = &r->said.stations;
+	bool empty =
+	    config_setting_get_member(r->group, "station") && !named->n;
+
+	for (unsigned i = 0; i < named->n; i++)
+		empty |= !named->text[i][0];
+	if (empty)
+		return wrong(r, "`station` names none");
+	if (r->station || !named->n)
+		return 0;
+	fault_set(r->fault, -EINVAL, "conf",
+		  "it is for station %.40s, and nobody said which this is",
+		  named->text[0]);
+	fault_hint(r->fault,
+		   "station = \"%.40s\"; in spate.conf, or SPATE_STATION in "
+		   "the environment of spated",
+		   named->text[0]);
+	return -EINVAL;
+}
+
 /* ---- a file ---------------------------------------------------------- */
 
 static int
@@ -534,6 +587,8 @@ group_fill(struct scan_reading *r)
 	if (err)
 		return err;
 	err = name_take(r);
+	if (!err)
+		err = station_take(r);
 	if (!err)
 		err = action_take(r);
 	if (!err)
@@ -564,16 +619,29 @@ group_read(struct scan_reading *r, const char *file)
 	return 0;
 }
 
+/* A file while it is read. */
+struct scan_file {
+	struct conf *conf;
+	const char *name, *station; /* as scan_read() has them */
+};
+
 static int
-group_add(struct scan_list *list, struct conf *conf, config_setting_t *group,
-	  const char *file, struct fault *fault)
+group_add(struct scan_list *list, const struct scan_file *f,
+	  config_setting_t *group, struct fault *fault)
 {
 	struct fault own = { 0 };
-	struct scan_reading r = {
-		.conf = conf, .group = group, .scan = scan_new(), .fault = &own
-	};
-	int err = r.scan ? group_read(&r, file) : -ENOMEM;
+	struct scan_reading r = { .conf = f->conf,
+				  .group = group,
+				  .station = f->station,
+				  .fault = &own };
+	int err;
 
+	if (is_of_others(group, f->station)) {
+		list->others++;
+		return 0;
+	}
+	r.scan = scan_new();
+	err = r.scan ? group_read(&r, f->name) : -ENOMEM;
 	if (!err)
 		err = scan_list_add(list, r.scan);
 	if (!err)
@@ -597,22 +665,22 @@ no_scan(struct conf *conf, config_setting_t *s, struct fault *fault)
 
 /* Adds a group as a scan, or the groups of a list. */
 static int
-setting_add(struct scan_list *list, struct conf *conf, config_setting_t *s,
-	    const char *file, struct fault *fault)
+setting_add(struct scan_list *list, const struct scan_file *f,
+	    config_setting_t *s, struct fault *fault)
 {
 	int n = config_setting_length(s), err = 0;
 
 	if (config_setting_is_group(s))
-		return group_add(list, conf, s, file, fault);
+		return group_add(list, f, s, fault);
 	if (!config_setting_is_list(s))
-		return no_scan(conf, s, fault);
+		return no_scan(f->conf, s, fault);
 	for (int i = 0; i < n && !err; i++) {
 		config_setting_t *of = config_setting_get_elem(s, i);
 
 		if (config_setting_is_group(of))
-			err = group_add(list, conf, of, file, fault);
+			err = group_add(list, f, of, fault);
 		else
-			err = no_scan(conf, of, fault);
+			err = no_scan(f->conf, of, fault);
 	}
 	return err;
 }
@@ -630,23 +698,23 @@ text_check(const char *file, const char *text, struct fault *fault)
 
 int
 scan_read(struct scan_list *list, const char *file, const char *text,
-	  struct fault *fault)
+	  const char *station, struct fault *fault)
 {
-	struct conf *conf;
+	struct scan_file f = { .name = file, .station = station };
 	config_setting_t *root;
 	int err = text_check(file, text, fault);
 
 	*list = (struct scan_list){ 0 };
 	if (!err)
-		err = conf_open_text(&conf, text, file, fault);
+		err = conf_open_text(&f.conf, text, file, fault);
 	if (err)
 		return err;
-	root = conf_root(conf);
+	root = conf_root(f.conf);
 	for (int i = 0; i < config_setting_length(root) && !err; i++)
-		err = setting_add(list, conf, config_setting_get_elem(root, i),
-				  file, fault);
+		err = setting_add(list, &f, config_setting_get_elem(root, i),
+				  fault);
 	if (err)
 		scan_list_clear(list);
-	conf_close(conf);
+	conf_close(f.conf);
 	return err;
 }

@@ -97,6 +97,8 @@ struct scan {
 struct scan_list {
 	struct scan **scan;
 	unsigned n, room;
+	unsigned others; /* entries of the file that are other stations', and
+			  * not in the list */
 };
 
 /* Returns an empty scan; NULL without memory. */
@@ -164,10 +166,14 @@ json_t *scan_json(const struct scan *s, int64_t utc);
  * groups.  Returns 0, or -EINVAL with a fault if the file cannot be parsed;
  * then no scan of it counts.  A scan that is invalid by itself is put into the
  * list as well, REFUSED and `wrong`, with file:line and the reason in `why`,
- * and does not affect the others.  Pure; any thread may call.
+ * and does not affect the others.  `station` is this recorder's: entries that
+ * name other stations alone are counted, whatever else they say.  With NULL a
+ * recorder that does not know its station refuses every entry that names one,
+ * because it can be neither recorded nor left out without asking.  Pure; any
+ * thread may call.
  */
 int scan_read(struct scan_list *list, const char *file, const char *text,
-	      struct fault *fault);
+	      const char *station, struct fault *fault);
 
 /* The keys of a scan; ends with a NULL name. */
 extern const struct option_key scan_options[];

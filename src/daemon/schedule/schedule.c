@@ -297,7 +297,9 @@ texts_copy(struct schedule *s, const struct schedule_args *args)
 {
 	s->folder = args->folder ? strdup(args->folder) : NULL;
 	s->state = args->state ? strdup(args->state) : NULL;
-	return !s->folder == !args->folder && !s->state == !args->state
+	s->station = args->station ? strdup(args->station) : NULL;
+	return !s->folder == !args->folder && !s->state == !args->state &&
+		       !s->station == !args->station
 		   ? 0
 		   : -ENOMEM;
 }
@@ -343,6 +345,7 @@ schedule_close(struct schedule *s)
 	scan_list_clear(&s->scans);
 	free(s->folder);
 	free(s->state);
+	free(s->station);
 	free(s);
 }
 
@@ -437,7 +440,8 @@ schedule_check_text(const struct schedule *s, const struct schedule_text *text,
 	int err = name_check(text->file, fault);
 
 	if (!err)
-		err = scan_read(list, text->file, text->text, fault);
+		err =
+		    scan_read(list, text->file, text->text, s->station, fault);
 	for (unsigned i = 0; !err && i < list->n; i++) {
 		struct scan *scan = list->scan[i];
 
@@ -665,6 +669,18 @@ scans_of(const struct schedule *s, const char *file)
 	return n;
 }
 
+unsigned
+schedule_others(const struct schedule *s, const char *except)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < s->files; i++) {
+		if (!except || strcmp(s->file[i].name, except))
+			n += s->file[i].others;
+	}
+	return n;
+}
+
 json_t *
 schedule_json(const struct schedule *s, bool all, int64_t utc)
 {
@@ -679,9 +695,10 @@ schedule_json(const struct schedule *s, bool all, int64_t utc)
 		const struct schedule_file *f = &s->file[i];
 
 		json_array_append_new(
-		    files, json_pack("{s:s, s:s?, s:i}", "file", f->name,
+		    files, json_pack("{s:s, s:s?, s:i, s:i}", "file", f->name,
 				     "error", f->error[0] ? f->error : NULL,
-				     "scans_n", (int)scans_of(s, f->name)));
+				     "scans_n", (int)scans_of(s, f->name),
+				     "others_n", (int)f->others));
 	}
 	return json_pack("{s:s?, s:o, s:o}", "folder", s->folder, "scans",
 			 scans, "files", files);

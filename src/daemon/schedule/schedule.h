@@ -80,10 +80,11 @@ struct schedule_hooks {
 };
 
 struct schedule_args {
-	const char *folder; /* folder of schedule files; NULL: none; it may
+	const char *folder;  /* folder of schedule files; NULL: none; it may
 			     * appear later */
-	const char *state;  /* folder of the state file; NULL: no state is
+	const char *state;   /* folder of the state file; NULL: no state is
 			     * kept */
+	const char *station; /* this recorder's; NULL: it does not know */
 	const struct schedule_hooks *hooks; /* copied */
 };
 
@@ -134,10 +135,14 @@ void schedule_ended(struct schedule *s, unsigned id, bool failed,
 const struct scan_list *schedule_scans(const struct schedule *s);
 struct scan *schedule_find(const struct schedule *s, unsigned id);
 const char *schedule_folder(const struct schedule *s); /* NULL: none */
+/* Returns how many entries of the folder's files are other stations'; those of
+ * `except`, which may be NULL, do not count. */
+unsigned schedule_others(const struct schedule *s, const char *except);
 
 /*
- * Returns {folder, scans:[SCAN...], files:[{file, error, scans_n}...]}; without
- * `all` only scans to come and those that ended in the last day.
+ * Returns {folder, scans:[SCAN...], files:[{file, error, scans_n,
+ * others_n}...]}; without `all` only scans to come and those that ended in the
+ * last day.
  */
 json_t *schedule_json(const struct schedule *s, bool all, int64_t utc);
 

@@ -692,7 +692,7 @@ file_read(struct schedule *s, struct schedule_file *f, struct schedule_now now)
 	snprintf(name, sizeof name, "%s", f->name);
 	err = conf_text(&text, path, &fault);
 	if (!err) {
-		err = scan_read(&list, name, text, &fault);
+		err = scan_read(&list, name, text, s->station, &fault);
 		free(text);
 	}
 	if (err) {
@@ -709,7 +709,13 @@ file_read(struct schedule *s, struct schedule_file *f, struct schedule_now now)
 		log_line(LEVEL_INFO, NULL, "%s is good again", name);
 	f->error[0] = '\0';
 	f->read = true;
-	log_line(LEVEL_INFO, NULL, "%s: %u scans", name, list.n);
+	f->others = list.others;
+	if (list.others)
+		log_line(LEVEL_INFO, NULL,
+			 "%s: %u scans, and %u of other stations", name, list.n,
+			 list.others);
+	else
+		log_line(LEVEL_INFO, NULL, "%s: %u scans", name, list.n);
 	schedule_merge(s, name, &list, now);
 }
 
@@ -808,6 +814,7 @@ file_miss(struct schedule *s, struct schedule_file *f, struct schedule_now now,
 	if (!all && now.steady - f->missing < NS_SECOND)
 		return NS_SECOND - (now.steady - f->missing);
 	snprintf(name, sizeof name, "%s", f->name);
+	f->others = 0;
 	if (f->no_file)
 		f->missing = LOST;
 	else

@@ -485,6 +485,7 @@ schedule_host_open(struct schedule_host *h, struct fault *fault)
 	char *state = schedule_host_state(h->r);
 	struct schedule_args args = { .folder = h->r->setup.o.schedule,
 				      .state = state,
+				      .station = h->r->setup.o.station,
 				      .hooks = &hooks };
 	int err;
 

@@ -36,13 +36,14 @@ struct schedule_file {
 			   * still open; 0: none */
 	int64_t missing;  /* steady ns since when it is missing; 0: it is
 			   * there; below 0: it lost its scans */
+	unsigned others;  /* entries that are other stations' */
 	char error[SCHEDULE_FAULT]; /* file:line and what is wrong; empty: it
 				     * is good */
 };
 
 struct schedule {
 	struct schedule_hooks hooks;
-	char *folder, *state;
+	char *folder, *state, *station;
 	struct state_file
 	    *state_file;    /* writes the state file; NULL: no state is
 				* kept */

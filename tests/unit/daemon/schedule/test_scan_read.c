@@ -10,14 +10,20 @@
 #define R1    "r1 : { stream = \"s\"; " TIMES
 
 static struct scan_list
-read_good(const char *text)
+read_at(const char *text, const char *station)
 {
 	struct scan_list list;
 	struct fault fault = { 0 };
 
-	ck_assert_msg(scan_read(&list, "x.conf", text, &fault) == 0, "%s: %s",
-		      text, fault.what);
+	ck_assert_msg(scan_read(&list, "x.conf", text, station, &fault) == 0,
+		      "%s: %s", text, fault.what);
 	return list;
+}
+
+static struct scan_list
+read_good(const char *text)
+{
+	return read_at(text, NULL);
 }
 
 START_TEST(test_forms)
@@ -195,7 +201,8 @@ START_TEST(test_faults)
 		struct fault fault = { 0 };
 
 		ck_assert_int_eq(
-		    scan_read(&list, "x.conf", bad[i].text, &fault), -EINVAL);
+		    scan_read(&list, "x.conf", bad[i].text, NULL, &fault),
+		    -EINVAL);
 		ck_assert_msg(strstr(fault.what, bad[i].what) != NULL, "%s: %s",
 			      bad[i].text, fault.what);
 		ck_assert_uint_eq(list.n, 0);
@@ -254,5 +261,77 @@ START_TEST(test_names_said)
 }
 END_TEST
 
+/* One file for all recorders: each takes the scans that are its own. */
+START_TEST(test_stations)
+{
+	static const char text[] =
+	    "a = (\n"
+	    "  { name = \"all\"; stream = \"s\"; " TIMES "},\n"
+	    "  { name = \"r1\"; station = \"Mh\"; stream = \"s\"; " TIMES "},\n"
+	    "  { name = \"r1\"; station = \"Ef\"; stream = \"t\"; " TIMES "},\n"
+	    "  { name = \"both\"; station = [ \"Ef\", \"Mh\" ];\n"
+	    "    stream = \"s\"; " TIMES "},\n"
+	    "  { name = \"slip\"; station = [ \"Ef\" ]; duraton = 1; }\n"
+	    ");\n";
+	struct scan_list list = read_at(text, "Mh");
+
+	ck_assert_uint_eq(list.n, 3);
+	ck_assert_uint_eq(list.others, 2);
+	ck_assert_str_eq(list.scan[0]->name, "all");
+	ck_assert_str_eq(list.scan[1]->name, "r1");
+	ck_assert_str_eq(list.scan[1]->stream[0], "s");
+	ck_assert_str_eq(list.scan[2]->name, "both");
+	scan_list_clear(&list);
+
+	/* A slip is told of where the scan would be recorded. */
+	list = read_at(text, "Ef");
+	ck_assert_uint_eq(list.n, 4);
+	ck_assert_uint_eq(list.others, 1);
+	ck_assert_str_eq(list.scan[1]->stream[0], "t");
+	ck_assert(list.scan[3]->wrong && strstr(list.scan[3]->why, "duraton"));
+	scan_list_clear(&list);
+
+	/* Two letters in another case are another station. */
+	list = read_at(text, "MH");
+	ck_assert_uint_eq(list.n, 1);
+	ck_assert_uint_eq(list.others, 4);
+	scan_list_clear(&list);
+
+	/* A recorder without a station neither records them all nor is silent. */
+	list = read_at(text, NULL);
+	ck_assert_uint_eq(list.n, 5);
+	ck_assert_uint_eq(list.others, 0);
+	ck_assert(!list.scan[0]->wrong);
+	for (unsigned i = 1; i < 4; i++) {
+		ck_assert(list.scan[i]->wrong);
+		ck_assert(strstr(list.scan[i]->why, "nobody said which") !=
+			  NULL);
+	}
+	scan_list_clear(&list);
+}
+END_TEST
+
+START_TEST(test_stations_none)
+{
+	static const char *const none[] = {
+		"\"\"", "[]", "()", "[ \"\" ]", "[ \"Ef\", \"\" ]", "7", "( 7 )"
+	};
+	char text[256];
+
+	for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+		struct scan_list list;
+
+		snprintf(text, sizeof text,
+			 "a : { station = %s; stream = \"s\"; " TIMES "};",
+			 none[i]);
+		list = read_at(text, "Mh");
+		ck_assert_msg(list.n == 1 && list.scan[0]->wrong &&
+				  strstr(list.scan[0]->why, "station"),
+			      "%s", text);
+		scan_list_clear(&list);
+	}
+}
+END_TEST
+
 SUITE("scan_read", test_forms, test_slips, test_faults, test_names,
-      test_names_said)
+      test_names_said, test_stations, test_stations_none)
