@@ -50,12 +50,13 @@ static void
 print_json(const struct recover_run *m, const struct recover_report *r)
 {
 	json_t *line = json_pack(
-	    "{s:s s:b s:i s:i s:i s:i s:i s:i s:I s:I s:I s:i s:b}", "name",
+	    "{s:s s:b s:i s:i s:i s:i s:i s:i s:i s:I s:I s:I s:i s:b}", "name",
 	    m->name, "dry_run", m->options->dry_run, "indexed", r->indexed,
 	    "rebuilt", r->rebuilt, "empty", r->empty, "unplaced", r->unplaced,
-	    "lost", r->lost, "aside", r->aside, "torn", (json_int_t)r->torn,
-	    "cut", (json_int_t)r->cut, "packets", (json_int_t)r->packets,
-	    "parity", (int)r->parity, "closed", r->closed);
+	    "lost", r->lost, "aside", r->aside, "failed", r->failed, "torn",
+	    (json_int_t)r->torn, "cut", (json_int_t)r->cut, "packets",
+	    (json_int_t)r->packets, "parity", (int)r->parity, "closed",
+	    r->closed);
 
 	cli_print_json(line);
 	json_decref(line);
@@ -65,7 +66,7 @@ static void
 print_text(const char *name, const struct recover_report *r, bool dry_run)
 {
 	if (!r->rebuilt && !r->empty && !r->torn && !r->cut && !r->closed &&
-	    !r->unplaced && !r->aside && !r->parity) {
+	    !r->unplaced && !r->aside && !r->failed && !r->parity) {
 		printf("%s: there was nothing to do\n", name);
 		return;
 	}
@@ -75,7 +76,9 @@ print_text(const char *name, const struct recover_report *r, bool dry_run)
 	if (r->lost)
 		printf(", %u are lost", r->lost);
 	if (r->aside)
-		printf(", %u were there twice", r->aside);
+		printf(", %u are renamed", r->aside);
+	if (r->failed)
+		printf(", %u could not be written", r->failed);
 	if (r->unplaced)
 		printf(", %u are left, of unknown substreams", r->unplaced);
 	if (dry_run)
@@ -123,7 +126,17 @@ mend(struct recover_run *m, const struct disks *disks, const char *name)
 		print_json(m, &report);
 	else
 		print_text(name, &report, args.dry_run);
-	return CLI_DONE;
+	if (!report.failed)
+		return CLI_DONE;
+	fault_set(&fault, -EIO, "io",
+		  "%u chunks of %s could not be written again", report.failed,
+		  name);
+	fault_hint(
+	    &fault,
+	    "their parity gives them; run spate rebuild %s when the disk "
+	    "takes data",
+	    name);
+	return cli_fail(&fault);
 }
 
 static int

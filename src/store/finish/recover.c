@@ -314,8 +314,11 @@ rebuild(struct recovery *r, struct orphan *o)
  * A chunk that is not whole is not made from its packets where its group gives
  * all of it: readers gave that until now, and a record of less would contradict
  * the parity for ever.  If its group does not give it because a disk is away, it
- * is set aside, and stays with the group, for the day when the disk is back.
+ * is set aside, and stays with the group, for the day when the disk is back.  So it
+ * is where its disk does not take what the group gives.
  */
+
+enum { NOT_WRITTEN = 1 };
 
 static bool
 is_orphan(const struct recovery *r, uint64_t number)
@@ -413,8 +416,19 @@ healed_write(struct recovery *r, const struct orphan *o,
 	return err;
 }
 
-/* Rebuilds a chunk by its group.  0; -ENODATA: that does not give it; another
- * -errno. */
+/* Says that a chunk cannot be written. */
+static void
+not_written(const struct recovery *r, const struct orphan *o, int err)
+{
+	r->report->failed++;
+	recover_say(r,
+		    "chunk %" PRIu64 " on %s is not whole, and cannot be "
+		    "written again: %s",
+		    o->number, r->disks->disk[o->disk].path, disk_why(err));
+}
+
+/* Rebuilds a chunk by its group.  0; -ENODATA: that does not give it; NOT_WRITTEN:
+ * its disk does not take it, which is said; another -errno. */
 static int
 rebuild_healed(struct recovery *r, struct orphan *o,
 	       const struct parity_member *m)
@@ -434,8 +448,14 @@ rebuild_healed(struct recovery *r, struct orphan *o,
 		return -ENOMEM;
 	err = recording_heal(r->rec, &b, data, record.bytes, 0);
 	err = err && err != -ENOMEM ? -ENODATA : err;
-	if (!err)
+	if (!err) {
 		err = healed_write(r, o, &record, data);
+		/* Not where something lies in place of the file. */
+		if (err && err != -ENOMEM && !disk_hint(err)) {
+			not_written(r, o, err);
+			err = NOT_WRITTEN;
+		}
+	}
 	free(data);
 	if (err)
 		return err;
@@ -449,6 +469,26 @@ rebuild_healed(struct recovery *r, struct orphan *o,
 	return take(r, o, &record, gap);
 }
 
+/* Sets a chunk aside that its group gives, now or when disks are back.  One that
+ * could not be written may stay where it is: no index names it. */
+static int
+stay_with_group(struct recovery *r, const struct orphan *o, bool not_written)
+{
+	char aside[LAYOUT_FILE];
+	int err = recover_rename(r, o->disk, o->number, aside);
+
+	if (err)
+		return not_written ? 0 : err;
+	r->report->aside++;
+	recover_say(r, "chunk %" PRIu64 " on %s is %srenamed to %s: %s",
+		    o->number, r->disks->disk[o->disk].path,
+		    not_written ? "" : "not whole, and ", aside,
+		    not_written ? "its parity gives it"
+				: "its parity gives it when the disks are "
+				  "back that are away");
+	return 0;
+}
+
 /* Gives a chunk that is not whole its record. */
 static int
 rebuild_torn(struct recovery *r, struct orphan *o)
@@ -456,22 +496,14 @@ rebuild_torn(struct recovery *r, struct orphan *o)
 	const struct parity_table *t = &r->rec->parity;
 	const struct parity_member *m =
 	    t->numbers && !r->dry ? parity_find(t, o->number) : NULL;
-	char aside[LAYOUT_FILE];
 	int err = m ? rebuild_healed(r, o, m) : -ENODATA;
 
-	if (err != -ENODATA)
+	if (err != -ENODATA && err != NOT_WRITTEN)
 		return err;
-	if (!m || layout_plan_shared(&r->rec->plan) || !group_is_away(r, m))
+	if (!m || layout_plan_shared(&r->rec->plan) ||
+	    (err == -ENODATA && !group_is_away(r, m)))
 		return rebuild(r, o);
-	err = recover_rename(r, o->disk, o->number, aside);
-	if (err)
-		return err;
-	r->report->aside++;
-	recover_say(r,
-		    "chunk %" PRIu64 " on %s is not whole, and renamed to %s: "
-		    "its parity gives it when the disks are back that are away",
-		    o->number, r->disks->disk[o->disk].path, aside);
-	return 0;
+	return stay_with_group(r, o, err == NOT_WRITTEN);
 }
 
 static void

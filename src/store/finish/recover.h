@@ -26,6 +26,8 @@ struct recover_report {
 	unsigned unplaced; /* chunks of unknown substream: left alone */
 	unsigned lost;	   /* named by an index, but missing */
 	unsigned aside;	   /* second chunks of a number: renamed */
+	unsigned failed;   /* chunks that could not be written again: no index
+			      names them, and their parity gives them */
 	uint64_t torn;	   /* bytes of torn index and checksum tails cut off */
 	uint64_t cut;	   /* bytes of torn chunk tails cut off */
 	uint64_t packets;  /* packets in the recording now */
