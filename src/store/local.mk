@@ -76,7 +76,7 @@ libstore_a_SOURCES += \
 	%D%/repair/mend.c %D%/repair/mend.h %D%/repair/mend_priv.h \
 	%D%/repair/protect.c %D%/repair/protect.h %D%/repair/quality_file.c \
 	%D%/repair/quality_file.h %D%/repair/rebuild.c \
-	%D%/repair/rebuild_parity.c \
+	%D%/repair/rebuild_folder.c %D%/repair/rebuild_parity.c \
 	%D%/repair/removal.c %D%/repair/removal.h %D%/repair/scrub.c \
 	%D%/repair/verify.c %D%/repair/verify.h \
 	%D%/repair/verify_items.c %D%/repair/verify_items.h

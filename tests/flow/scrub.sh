@@ -3,6 +3,7 @@
 #
 #   6 disks, with parity: bits turn, files go      spate scrub    as it was
 #                         a disk goes              spate rebuild  protected again
+#                         another comes                  is protected with it
 #                         a chunk is torn          spate recover  as it was
 #
 # Whatever is killed in the midst of it goes on when it is run again.
@@ -477,3 +478,30 @@ rm -r "${disks[2]}"
 mkdir "${disks[2]}"
 exact "a disk was dropped"
 verified
+
+# Three disks, of which one dies, and an empty one is in its place: that gets what
+# the dead one had, so that again any may die.
+disks=("${disks[@]:0:3}")
+records vbs
+dies 1
+mkdir "$work/new"
+if mount --bind "$work/new" "${disks[1]}" 2>/dev/null; then
+	at_end 'umount "${disks[1]}" 2>/dev/null'
+	had=$(find "$dead" -name 'r.0*' | wc -l)
+	mend rebuild r --dry-run
+	same "chunks of a dry run" "$status $(jq .chunks "$work/mended")" "0 $had"
+	same "folders of a dry run" "$(find "${disks[1]}" -mindepth 1)" ""
+	mend rebuild r
+	same "chunks that a new disk got" "$status $(jq .chunks "$work/mended")" \
+		"0 $had"
+	same "disks that may die" "$(listed)" 1
+	verified
+	noted
+	chunked
+	mend rebuild r
+	same "a second run" "$status $(mended)" "0 [0,0,0,0]"
+	exact "a disk was replaced" 0 2
+	umount "${disks[1]}"
+	all part
+	cmp "$work/whole" "$work/part" || fail "the new disk died, too"
+fi

@@ -123,8 +123,8 @@ unread_say(const struct mend *m)
 	}
 }
 
-static int
-lock(const struct mend *m, const char *name, struct fault *fault)
+int
+mend_lock(const struct mend *m, const char *name, struct fault *fault)
 {
 	for (unsigned i = 0; i < m->disks->n; i++) {
 		int dir = m->rec->part[i].dir;
@@ -163,7 +163,7 @@ mend_open(struct mend *m, const char *name, struct fault *fault)
 			fault_hint(fault, "%s", disk_hint(err));
 		return err;
 	}
-	err = lock(m, name, fault);
+	err = mend_lock(m, name, fault);
 	if (err)
 		return err;
 	/* It may have changed before it was locked. */

@@ -13,8 +13,9 @@
  *   scrub    reads all of it back, a thread for each disk, behind everybody
  *            else's I/O; a chunk or parity block whose checksum is wrong, that
  *            cannot be read or is away is computed and written to its place
- *   rebuild  writes the chunks of disks that are away to the others, and parity
- *            for all chunks that have none any more
+ *   rebuild  writes the chunks of disks that are away to the others, also to new
+ *            ones that are mounted, and parity for all chunks that have none any
+ *            more
  *
  * Either may be interrupted and run again: what is done is done.  A file appears
  * under its name when it is durable, and new parity is written and listed before

@@ -27,6 +27,9 @@ struct mend {
 int mend_open(struct mend *m, const char *name, struct fault *fault);
 void mend_close(struct mend *m);
 
+/* Locks the folders, also those that have come since. */
+int mend_lock(const struct mend *m, const char *name, struct fault *fault);
+
 /* Sets the fault of an error; returns err, which may be 0. */
 int mend_fault(const struct mend *m, const char *name, int err,
 	       struct fault *fault);
@@ -86,6 +89,17 @@ int rebuild_disk(const struct mend *m, const struct block_bars *bars, bool any,
  * `from` has one and that disk has none.  0 or -errno. */
 int rebuild_holes(const struct mend *m, const struct recording *from,
 		  uint64_t number, int disk);
+
+/* True if a chunk is here, and its group does not make up for every disk. */
+bool rebuild_needs_group(const struct recording *rec, size_t number);
+
+/*
+ * Gives the recording a folder, without chunks, on disks that are mounted and have
+ * none: as many as are away of those on which it was recorded.  They are to be
+ * locked, and the recording refreshed.  0 or -ENOMEM; what a disk does not take is
+ * said and counted.
+ */
+int rebuild_folders(struct mend *m);
 
 /* Makes groups that make up for any disk of all chunks.  0 or -errno. */
 int rebuild_parity(struct mend *m);

@@ -3,6 +3,7 @@
  * Rebuild writes what it wants to keep before it gives anything up:
  *
  *   lists    parity blocks that no list names are listed
+ *   folders  on new disks (rebuild_folder.c)
  *   chunks   of disks that are away: checksums, lines of the metadata, the file
  *            under its name, then the record in the index of that disk
  *   rows     parity blocks that a group lacks which has all its members
@@ -589,6 +590,28 @@ wants_put(struct rebuild *r, const char *name, struct fault *fault)
 		   : mend_fault(m, name, recording_refresh(m->rec), fault);
 }
 
+/* Makes folders on new disks, if there is something to put there. */
+static int
+folders_make(struct rebuild *r, const char *name, struct fault *fault)
+{
+	struct mend *m = &r->m;
+	bool needed = false;
+	int err;
+
+	for (size_t i = 0; i < r->wants && !needed; i++)
+		needed = r->want[i].record.kind;
+	for (size_t i = 0; i < m->rec->blocks && !needed; i++)
+		needed = m->rec->facts.parity && rebuild_needs_group(m->rec, i);
+	if (!needed)
+		return 0;
+	err = rebuild_folders(m);
+	if (!err && !m->a->dry_run)
+		err = recording_refresh(m->rec);
+	if (err)
+		return mend_fault(m, name, err, fault);
+	return mend_lock(m, name, fault);
+}
+
 int
 rebuild(const struct disks *disks, const char *name,
 	const struct mend_args *args, struct mend_report *report,
@@ -612,6 +635,9 @@ rebuild(const struct disks *disks, const char *name,
 	if (err)
 		goto out;
 	absent_name(&r);
+	err = folders_make(&r, name, fault);
+	if (err)
+		goto out;
 	err = wants_put(&r, name, fault);
 	if (!err && r.m.rec->facts.parity)
 		err = mend_fault(&r.m, name, rebuild_parity(&r.m), fault);

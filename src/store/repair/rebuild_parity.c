@@ -267,14 +267,13 @@ disks_there(const struct mend *m)
 	return n;
 }
 
-/* True if a chunk is here, and its group does not make up for every disk. */
-static bool
-needs_group(const struct recording *rec, size_t i)
+bool
+rebuild_needs_group(const struct recording *rec, size_t number)
 {
-	const struct recording_block *b = &rec->block[i];
+	const struct recording_block *b = &rec->block[number];
 
 	return b->record.kind == INDEX_BLOCK && b->disk >= 0 && !b->computed &&
-	       !recording_is_safe(rec, i);
+	       !recording_is_safe(rec, number);
 }
 
 /* Returns a generation above all others, also where the clock was set back. */
@@ -306,13 +305,14 @@ groups_make(struct mend *m)
 	if (most > PARITY_MEMBERS)
 		most = PARITY_MEMBERS;
 	for (size_t i = 0; i < rec->blocks; i++)
-		m->total +=
-		    needs_group(rec, i) ? rec->block[i].record.bytes : 0;
+		m->total += rebuild_needs_group(rec, i)
+				? rec->block[i].record.bytes
+				: 0;
 	for (size_t i = 0; i < rec->blocks; i++) {
 		const struct recording_block *b = &rec->block[i];
 		unsigned at = 0;
 
-		if (!needs_group(rec, i))
+		if (!rebuild_needs_group(rec, i))
 			continue;
 		if (!most) {
 			m->report->left++;
@@ -455,6 +455,6 @@ rebuild_parity(struct mend *m)
 		err = obsolete_drop(m);
 	m->report->left = 0;
 	for (size_t i = 0; i < m->rec->blocks; i++)
-		m->report->left += needs_group(m->rec, i);
+		m->report->left += rebuild_needs_group(m->rec, i);
 	return err;
 }

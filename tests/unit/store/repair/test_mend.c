@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Rebuild where a disk gives less than it should: metadata that were not read to
- * their end, a chunk that nothing gives.
+ * their end, a chunk that nothing gives, a disk that has nothing yet.
  */
 #include "config.h"
 
@@ -176,4 +176,92 @@ START_TEST(bad_member)
 }
 END_TEST
 
-SUITE_THREADS("mend", NULL, line_behind_unread, unread, refuses, bad_member)
+/* Takes all that a disk has: another one is in its place. */
+static void
+replace(unsigned disk)
+{
+	char were[300];
+
+	snprintf(were, sizeof were, "%s-were%d", m.disks.disk[disk].path,
+		 rand());
+	disk_close(&m.disks.disk[disk]);
+	ck_assert_int_eq(rename(m.disks.disk[disk].path, were), 0);
+	ck_assert_int_eq(mkdir(m.disks.disk[disk].path, 0755), 0);
+	ck_assert_int_eq(disk_open(&m.disks.disk[disk]), 0);
+}
+
+/* All bytes are there without any one of the disks. */
+static void
+is_safe(unsigned blocks)
+{
+	for (unsigned i = 0; i < MADE_DISKS; i++) {
+		made_hide(&m, i);
+		reads_as_sent(&m, blocks * MADE_SLOTS);
+		made_show(&m, i);
+	}
+}
+
+/* An empty disk in the place of one that had a chunk, or parity, takes that. */
+START_TEST(new_disk)
+{
+	enum { BLOCKS = 8 };
+
+	make(BLOCKS, 1);
+	for (unsigned i = 0; i < BLOCKS; i += 2)
+		made_parity(&m, i, 2, (unsigned[]){ 2 }, NULL);
+	made_end(&m, BLOCKS);
+	for (unsigned i = 1; i < MADE_DISKS; i++) {
+		replace(i);
+		m.disks.disk[i].mount = true;
+		ck_assert_int_eq(
+		    rebuild(&m.disks, MADE_NAME, &args, &report, &fault), 0);
+		m.disks.disk[i].mount = false;
+		ck_assert_uint_eq(report.lost + report.failed + report.left, 0);
+		ck_assert_uint_eq(report.chunks, i == 1 ? BLOCKS / 2 : 0);
+		ck_assert_uint_eq(report.parity, i == 1 ? 0 : BLOCKS / 2);
+		is_whole(&m, BLOCKS * MADE_SLOTS);
+		is_safe(BLOCKS);
+	}
+	made_finish(&m);
+}
+END_TEST
+
+/* A run that was cut short began the folder; where nothing is mounted, none is
+ * made. */
+START_TEST(new_disk_begun)
+{
+	char dir[300], file[LAYOUT_FILE];
+	struct stat st;
+	FILE *f;
+
+	make(2, 1);
+	made_parity(&m, 0, 2, (unsigned[]){ 2 }, NULL);
+	made_end(&m, 2);
+	replace(1);
+	snprintf(dir, sizeof dir, "%s/" MADE_NAME, m.disks.disk[1].path);
+	ck_assert_int_eq(rebuild(&m.disks, MADE_NAME, &args, &report, &fault),
+			 0);
+	ck_assert_int_eq(stat(dir, &st), -1);
+	made_finish(&m);
+
+	make(2, 1);
+	made_parity(&m, 0, 2, (unsigned[]){ 2 }, NULL);
+	made_end(&m, 2);
+	replace(1);
+	snprintf(dir, sizeof dir, "%s/" MADE_NAME, m.disks.disk[1].path);
+	ck_assert_int_eq(mkdir(dir, 0755), 0);
+	f = fopen(made_path(&m, 1, layout_meta(file, MADE_NAME)), "w");
+	fputs("{}\n", f);
+	fclose(f);
+	m.disks.disk[1].mount = true;
+	ck_assert_int_eq(rebuild(&m.disks, MADE_NAME, &args, &report, &fault),
+			 0);
+	m.disks.disk[1].mount = false;
+	ck_assert_uint_eq(report.chunks, 1);
+	is_safe(2);
+	made_finish(&m);
+}
+END_TEST
+
+SUITE_THREADS("mend", NULL, line_behind_unread, unread, refuses, bad_member,
+	      new_disk, new_disk_begun)
