@@ -85,6 +85,17 @@ parity_heal_make(unsigned members)
 	return h;
 }
 
+void
+parity_heal_free(struct parity_heal *h)
+{
+	struct parity_heal *older;
+
+	for (; h; h = older) {
+		older = h->older;
+		free(h);
+	}
+}
+
 /* Chooses as many rows as members are lost, and the weights of all sources.  0 or
  * -ENODATA. */
 static int
@@ -471,8 +482,9 @@ sum_up(struct attempt *a)
 	return err;
 }
 
-int
-parity_heal(struct parity_heal *h, uint8_t **data)
+/* Computes the block from one group. */
+static int
+group_heal(struct parity_heal *h, uint8_t **data)
 {
 	const struct parity_source *wanted = &h->member[h->wanted];
 	struct attempt a = { .h = h, .piece = PIECE };
@@ -511,4 +523,18 @@ parity_heal(struct parity_heal *h, uint8_t **data)
 	}
 	*data = a.sum;
 	return 0;
+}
+
+int
+parity_heal(struct parity_heal *h, uint8_t **data)
+{
+	int err = group_heal(h, data), older = err;
+
+	for (struct parity_heal *o = h->older; o && older; o = o->older) {
+		o->patience = h->patience;
+		o->alive = h->alive;
+		o->arg = h->arg;
+		older = group_heal(o, data);
+	}
+	return older ? err : 0;
 }

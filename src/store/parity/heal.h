@@ -41,6 +41,9 @@ struct parity_heal {
 	/* Called now and then, to say that it goes on; NULL: nobody asks. */
 	void (*alive)(void *arg);
 	void *arg;
+	/* How it follows from an older group, where this one does not give it;
+	 * NULL: there is none. */
+	struct parity_heal *older;
 	unsigned rows;
 	struct parity_source parity[PARITY_ROWS]; /* by row; bytes 0: none */
 	unsigned members;
@@ -48,11 +51,12 @@ struct parity_heal {
 };
 
 struct parity_heal *parity_heal_make(unsigned members); /* or NULL */
+void parity_heal_free(struct parity_heal *h);		/* and older ones */
 
 /*
- * Computes the block.  *data is malloc'ed and the caller's, as long as the
+ * Computes the block, from its group or an older one.  *data is malloc'ed and the caller's, as long as the
  * block.  0; -ENODATA if too much of the group is away; -EBADMSG if what is left
- * contradicts the block's checksum; -ENOMEM.  May wait for any of the disks, for
+ * contradicts the block's checksum, each of the first group; -ENOMEM.  May wait for any of the disks, for
  * each as long as the patience.
  */
 int parity_heal(struct parity_heal *h, uint8_t **data);

@@ -295,7 +295,12 @@ parity_sort(struct parity_table *t)
 	if (n)
 		qsort(all, n, sizeof *all, by_number);
 	for (size_t i = 0; i < n; i++) {
-		if (!kept || t->by_number[kept - 1].number != all[i].is.number)
+		const struct parity_member *m =
+		    kept ? &t->by_number[kept - 1] : NULL;
+
+		if (!m || m->number != all[i].is.number ||
+		    !parity_same_group(&t->block[m->block],
+				       &t->block[all[i].is.block]))
 			t->by_number[kept++] = all[i].is;
 	}
 	t->numbers = kept;

@@ -86,8 +86,7 @@ struct parity_block {
 	size_t first;
 };
 
-/* A member of a group, by its number: of several groups, the one that was made
- * last. */
+/* A member of a group, by its number. */
 struct parity_member {
 	uint64_t number;
 	size_t block; /* in table->block: a parity block of its group */
@@ -101,7 +100,9 @@ struct parity_table {
 	size_t blocks, blocks_room;
 	struct index_record *member;
 	size_t members, members_room;
-	struct parity_member *by_number; /* each number once */
+	/* each number once for each group that has it, the group that was made
+	 * last first */
+	struct parity_member *by_number;
 	size_t numbers;
 	struct index_record *gap; /* by number, each once */
 	size_t gaps;
@@ -133,9 +134,21 @@ const struct parity_block *parity_on(const struct parity_table *t,
 				     uint64_t group, uint64_t generation,
 				     unsigned disk);
 
-/* The member with this number; NULL: no group has it. */
+/* The member with this number, of the group that was made last; NULL: no group has
+ * it. */
 const struct parity_member *parity_find(const struct parity_table *t,
 					uint64_t number);
+
+/* The same member of the group that was made before; NULL: there is none. */
+static inline const struct parity_member *
+parity_older(const struct parity_table *t, const struct parity_member *m)
+{
+	const struct parity_member *next = m + 1;
+
+	return next < t->by_number + t->numbers && next->number == m->number
+		   ? next
+		   : NULL;
+}
 
 /* The record of a gap with this number; NULL: none is known. */
 const struct index_record *parity_find_gap(const struct parity_table *t,

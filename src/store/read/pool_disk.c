@@ -200,10 +200,12 @@ sources_look(struct pool_reader *r, struct parity_heal *h)
 	int64_t now = clock_steady();
 
 	pthread_mutex_lock(&r->pool->lock);
-	for (unsigned i = 0; i < h->members; i++)
-		source_look(r, &h->member[i], now);
-	for (unsigned i = 0; i < h->rows; i++)
-		source_look(r, &h->parity[i], now);
+	for (; h; h = h->older) {
+		for (unsigned i = 0; i < h->members; i++)
+			source_look(r, &h->member[i], now);
+		for (unsigned i = 0; i < h->rows; i++)
+			source_look(r, &h->parity[i], now);
+	}
 	pthread_mutex_unlock(&r->pool->lock);
 }
 
@@ -215,13 +217,15 @@ sources_done(struct pool_reader *r, const struct parity_heal *h)
 	int64_t now = clock_steady();
 
 	pthread_mutex_lock(&r->pool->lock);
-	for (unsigned i = 0; i < h->members; i++) {
-		if (h->member[i].late)
-			disk[h->member[i].disk].late_at = now;
-	}
-	for (unsigned i = 0; i < h->rows; i++) {
-		if (h->parity[i].late)
-			disk[h->parity[i].disk].late_at = now;
+	for (; h; h = h->older) {
+		for (unsigned i = 0; i < h->members; i++) {
+			if (h->member[i].late)
+				disk[h->member[i].disk].late_at = now;
+		}
+		for (unsigned i = 0; i < h->rows; i++) {
+			if (h->parity[i].late)
+				disk[h->parity[i].disk].late_at = now;
+		}
 	}
 	pthread_mutex_unlock(&r->pool->lock);
 }
@@ -328,15 +332,16 @@ source_lend(struct pool_reader *r, struct parity_source *s)
 static struct parity_heal *
 plan_make(struct pool_reader *r, const struct recording_block *b)
 {
-	struct parity_heal *h = recording_heal_plan(r->rec, b->record.number);
+	struct parity_heal *plan =
+	    recording_heal_plan(r->rec, b->record.number);
 
-	if (!h)
-		return NULL;
-	for (unsigned i = 0; i < h->members; i++)
-		source_lend(r, &h->member[i]);
-	for (unsigned i = 0; i < h->rows; i++)
-		source_lend(r, &h->parity[i]);
-	return h;
+	for (struct parity_heal *h = plan; h; h = h->older) {
+		for (unsigned i = 0; i < h->members; i++)
+			source_lend(r, &h->member[i]);
+		for (unsigned i = 0; i < h->rows; i++)
+			source_lend(r, &h->parity[i]);
+	}
+	return plan;
 }
 
 static struct pool_chunk *
@@ -350,7 +355,7 @@ make(struct pool_reader *r, const struct recording_block *b, unsigned disk)
 	c->heal = plan_make(r, b);
 	if (disk == r->pool->disks ? !c->heal
 				   : recording_where(r->rec, b, &where) != 0) {
-		free(c->heal);
+		parity_heal_free(c->heal);
 		free(c);
 		return NULL;
 	}
@@ -408,7 +413,7 @@ take_away(struct pool_reader *r, struct pool_chunk *c)
 		close(c->direct);
 	pthread_mutex_destroy(&c->lock);
 	free(c->healed);
-	free(c->heal);
+	parity_heal_free(c->heal);
 	free(c->sum);
 	free(c);
 }

@@ -282,17 +282,16 @@ parity_source(const struct recording *rec, const struct parity_block *p,
 		      p->record.generation);
 }
 
-struct parity_heal *
-recording_heal_plan(const struct recording *rec, uint64_t number)
+/* Says how a block follows from one group. */
+static struct parity_heal *
+group_plan(const struct recording *rec, const struct parity_member *m)
 {
 	const struct parity_table *t = &rec->parity;
-	const struct parity_member *m;
 	const struct parity_block *p;
 	struct parity_heal *h;
 
-	m = t->numbers ? parity_find(t, number) : NULL;
-	if (!m || number >= rec->blocks ||
-	    !is_member(&rec->block[number].record, parity_member_record(t, m)))
+	if (!is_member(&rec->block[m->number].record,
+		       parity_member_record(t, m)))
 		return NULL;
 	p = &t->block[m->block];
 	h = parity_heal_make(p->record.members);
@@ -314,17 +313,38 @@ recording_heal_plan(const struct recording *rec, uint64_t number)
 	return h;
 }
 
+/* Two, unless several rebuilds were cut short, or a list lies. */
+enum { GROUPS = 4 };
+
+struct parity_heal *
+recording_heal_plan(const struct recording *rec, uint64_t number)
+{
+	const struct parity_table *t = &rec->parity;
+	struct parity_heal *plan = NULL, **end = &plan;
+	const struct parity_member *m;
+
+	m = t->numbers && number < rec->blocks ? parity_find(t, number) : NULL;
+	for (unsigned i = 0; m && i < GROUPS; m = parity_older(t, m), i++) {
+		*end = group_plan(rec, m);
+		if (*end)
+			end = &(*end)->older;
+	}
+	return plan;
+}
+
 /* Disks that did not answer are not asked again. */
 static void
 plan_done(struct recording *rec, const struct parity_heal *plan)
 {
-	for (unsigned i = 0; i < plan->members; i++) {
-		if (plan->member[i].late)
-			rec->part[plan->member[i].disk].hangs = true;
-	}
-	for (unsigned i = 0; i < plan->rows; i++) {
-		if (plan->parity[i].late)
-			rec->part[plan->parity[i].disk].hangs = true;
+	for (; plan; plan = plan->older) {
+		for (unsigned i = 0; i < plan->members; i++) {
+			if (plan->member[i].late)
+				rec->part[plan->member[i].disk].hangs = true;
+		}
+		for (unsigned i = 0; i < plan->rows; i++) {
+			if (plan->parity[i].late)
+				rec->part[plan->parity[i].disk].hangs = true;
+		}
 	}
 }
 
@@ -348,7 +368,7 @@ heal(struct recording *rec, uint64_t number)
 		plan->patience = PATIENCE_S * NS_SECOND;
 		parity_heal(plan, &rec->healed);
 		plan_done(rec, plan);
-		free(plan);
+		parity_heal_free(plan);
 	}
 	return rec->healed ? 0 : -ENODATA;
 }

@@ -299,9 +299,9 @@ bool recording_is_whole(const struct recording *rec, uint64_t number);
  * computed. */
 unsigned recording_margin(const struct recording *rec, uint64_t number);
 
-/* Says how a block follows from its group, for parity_heal(): freed by the
- * caller.  The folders are borrowed from the recording; those of disks that hang
- * are left out.  NULL: it is in no group, or that has another block of this number,
+/* Says how a block follows from its groups, for parity_heal(); the caller ends with
+ * parity_heal_free().  The folders are borrowed from the recording; those of disks that hang
+ * are left out.  NULL: it is in no group, or these have another block of this number,
  * or without memory. */
 struct parity_heal *recording_heal_plan(const struct recording *rec,
 					uint64_t number);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
 #include <stdlib.h>
 
+#include "store/parity/parity_file.h"
 #include "store/recording/recording_priv.h"
 #include "lib/made_parity.h"
 #include "lib/made_read.h"
@@ -216,6 +218,46 @@ START_TEST(a_group_has_another_block)
 }
 END_TEST
 
+/* A later group of the same blocks, whose parity is damaged: the older one gives
+ * them. */
+START_TEST(an_older_group)
+{
+	static const uint8_t zeros[MADE_BLOCK];
+	struct index_record members[2];
+	const struct parity_record p = { .group = 2,
+					 .generation = 7,
+					 .bytes = MADE_BLOCK,
+					 .members = 2,
+					 .rows = 1,
+					 .crc = 1 };
+	const struct parity_member *found;
+	uint8_t *tail;
+	int dir;
+
+	make(0, NULL);
+	made_end(&m, BLOCKS);
+	for (unsigned i = 0; i < 2; i++)
+		members[i] = made_parity_record(&m, 2 + i);
+	tail = parity_tail_make(&p, members);
+	dir = open(made_path(&m, 2, "."), O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(parity_file_write(dir, MADE_NAME, &p, members, zeros),
+			 0);
+	ck_assert_int_eq(
+	    parity_list_append(dir, MADE_NAME, tail, parity_tail_bytes(&p)), 0);
+	close(dir);
+	free(tail);
+	made_hide(&m, 1);
+	opened(&m, &rec);
+	found = parity_find(&rec->parity, 3);
+	ck_assert_uint_eq(rec->parity.block[found->block].record.generation, 7);
+	for (uint64_t i = 0; i < BLOCKS; i++)
+		block_is(i);
+	recording_close(rec);
+	made_show(&m, 1);
+	made_finish(&m);
+}
+END_TEST
+
 SUITE_THREADS("recording_parity", NULL, a_disk_is_away, a_bit_turned,
 	      a_chunk_is_short, the_end_is_away, the_head_has_a_wild_number,
-	      a_group_has_another_block)
+	      a_group_has_another_block, an_older_group)
