@@ -6,6 +6,10 @@
  * second from memory, and in minutes from a spinning disk; their names are
  * known before that.
  *
+ * Where it has parity, its lists are read, too: 64 bytes for each block and row.
+ * They say which blocks have how much, but neither where these are nor whether
+ * their parity is good: `spate info` sees the one, and scrub the other.
+ *
  * A block that two disks have and one that no disk has add up to the right
  * number of records.  That mistake is accepted here; `spate info` sees it.
  *
@@ -37,6 +41,7 @@
 #include "store/disk/file.h"
 #include "store/foreign/foreign.h"
 #include "store/list/entry.h"
+#include "store/parity/parity.h"
 #include "store/record/index.h"
 #include "store/recording/loss.h"
 #include "store/recording/recording.h"
@@ -364,10 +369,64 @@ take_failure(struct entry *e, bool failed, const char *reason)
 	snprintf(e->why, sizeof e->why, "%s", reason ? reason : "");
 }
 
+/* Returns how many rows of parity the block has that has the least, by the lists:
+ * the recording has that many blocks, and all of them are here. */
+static unsigned
+parity_least(const struct parity_table *t, uint64_t blocks, unsigned rows)
+{
+	uint64_t last = UINT64_MAX, seen = 0;
+
+	for (size_t i = 0; i < t->numbers; i++) {
+		const struct parity_member *m = &t->by_number[i];
+		unsigned has;
+
+		if (m->number == last) /* of an older group */
+			continue;
+		last = m->number;
+		seen++;
+		has = parity_rows(t, m);
+		rows = has < rows ? has : rows;
+	}
+	return seen < blocks ? 0 : rows;
+}
+
+static unsigned
+parity_left(const struct entry_look *l, const struct disks *disks)
+{
+	unsigned rows = (unsigned)number_of(l->head, "parity");
+	struct parity_table t = { 0 };
+	char file[LAYOUT_FILE];
+	int err = 0;
+
+	layout_parity_list(file, l->name);
+	for (unsigned i = 0; rows && i < disks->n && i < ENTRY_DISKS; i++) {
+		int dir = entry_has(l->entry, i) ? stamp_dir(disks, i, l->name)
+						 : -ENOENT;
+		int fd = dir < 0
+			     ? dir
+			     : disk_open_at(dir, file, O_RDONLY, DISK_NO_LINKS);
+		uint64_t at = 0;
+
+		/* What cannot be read is not there. */
+		if (fd >= 0 && parity_read(&t, fd, i, &at) == -ENOMEM)
+			err = -ENOMEM;
+		if (fd >= 0)
+			close(fd);
+		if (dir >= 0)
+			close(dir);
+	}
+	if (rows && !err)
+		err = parity_sort(&t);
+	if (rows && !err)
+		rows = parity_least(&t, l->records, rows);
+	parity_clear(&t);
+	return err ? 0 : rows;
+}
+
 /* Takes the totals that the daemon wrote into the end line.  False if they do
  * not hold: records are missing here, or some are gaps. */
 static bool
-take_totals(struct entry_look *l)
+take_totals(struct entry_look *l, const struct disks *disks)
 {
 	const json_t *end = json_object_get(l->tail, "end");
 	struct entry *e = l->entry;
@@ -383,7 +442,7 @@ take_totals(struct entry_look *l)
 	e->bytes = number_of(end, "bytes");
 	e->packets = number_of(end, "packets");
 	e->missing = loss_count(end, e->packets, 0);
-	e->parity = (unsigned)number_of(l->head, "parity");
+	e->parity = parity_left(l, disks);
 	if (json_array_size(json_object_get(end, "subs")))
 		e->subs =
 		    (unsigned)json_array_size(json_object_get(end, "subs"));
@@ -468,7 +527,7 @@ add_up(struct entry_look *l, const struct disks *disks, enum entry_live live,
 		e->state = ENTRY_LIVE;
 		return;
 	}
-	if (take_totals(l))
+	if (take_totals(l, disks))
 		return;
 	work->whole++;
 	look_whole(l, disks);

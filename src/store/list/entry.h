@@ -90,7 +90,7 @@ struct entry {
 	  "substreams")                                                        \
 	X(COUNT, parity, 1 | KEY_COLUMN_MORE,                                  \
 	  "disks that may die now and nothing is lost: as configured, fewer "  \
-	  "where disks are away",                                              \
+	  "where disks or parity are away",                                    \
 	  "parity")                                                            \
 	X(COUNT, absent, 1, "blocks whose record is on no disk")               \
 	X(TEXT, what, 1 | KEY_OPTIONAL, "what cannot be read")                 \

@@ -316,6 +316,20 @@ parity_first(const struct parity_table *t, const struct parity_block *p)
 	return p;
 }
 
+unsigned
+parity_rows(const struct parity_table *t, const struct parity_member *m)
+{
+	const struct parity_block *first = parity_first(t, &t->block[m->block]);
+	unsigned rows = 0, last = PARITY_ROWS;
+
+	for (const struct parity_block *p = first;
+	     p < t->block + t->blocks && parity_same_group(p, first); p++) {
+		rows += p->record.row != last;
+		last = p->record.row;
+	}
+	return rows;
+}
+
 const struct parity_block *
 parity_on(const struct parity_table *t, uint64_t group, uint64_t generation,
 	  unsigned disk)

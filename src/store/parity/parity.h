@@ -150,6 +150,10 @@ parity_older(const struct parity_table *t, const struct parity_member *m)
 		   : NULL;
 }
 
+/* The number of parity blocks that a member's group has. */
+unsigned parity_rows(const struct parity_table *t,
+		     const struct parity_member *m);
+
 /* The record of a gap with this number; NULL: none is known. */
 const struct index_record *parity_find_gap(const struct parity_table *t,
 					   uint64_t number);

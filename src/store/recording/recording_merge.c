@@ -238,7 +238,7 @@ follows(const struct recording *rec, const struct recording_block *list,
 	p = &t->block[m->block];
 	for (uint32_t i = 0; i < p->record.members; i++)
 		lost += !is_listed(list, n, t->member[p->first + i].number);
-	return lost <= recording_parity_rows(rec, m);
+	return lost <= parity_rows(&rec->parity, m);
 }
 
 /*

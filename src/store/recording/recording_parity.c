@@ -167,22 +167,6 @@ recording_margin(const struct recording *rec, uint64_t number)
 	return may;
 }
 
-unsigned
-recording_parity_rows(const struct recording *rec,
-		      const struct parity_member *m)
-{
-	const struct parity_table *t = &rec->parity;
-	const struct parity_block *first = parity_first(t, &t->block[m->block]);
-	unsigned rows = 0, last = PARITY_ROWS;
-
-	for (const struct parity_block *p = first;
-	     p < t->block + t->blocks && parity_same_group(p, first); p++) {
-		rows += p->record.row != last;
-		last = p->record.row;
-	}
-	return rows;
-}
-
 uint64_t
 recording_parity_end(const struct recording *rec)
 {

@@ -280,9 +280,6 @@ void recording_compute(const struct recording *rec, struct recording_block *b);
 /* True if a block is in a group with parity on some disk. */
 bool recording_protects(const struct recording *rec, uint64_t number);
 
-/* The number of parity blocks that a member's group has on the disks. */
-unsigned recording_parity_rows(const struct recording *rec,
-			       const struct parity_member *m);
 /* The number behind the last block that is in a group. */
 uint64_t recording_parity_end(const struct recording *rec);
 

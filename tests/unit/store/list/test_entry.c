@@ -7,6 +7,7 @@
 #include "store/list/entry.h"
 #include "store/recording/recording.h"
 #include "lib/made_list.h"
+#include "lib/made_parity.h"
 #include "lib/suite.h"
 
 static struct made m;
@@ -230,6 +231,50 @@ START_TEST(json)
 }
 END_TEST
 
+/* Two blocks for each group, on disks 0 and 1, with parity on disk 2; the last
+ * blocks are in no group. */
+static void
+protect(unsigned blocks, unsigned groups)
+{
+	static struct made_block mb;
+
+	m.parity = 1;
+	made_begin(&m);
+	for (unsigned i = 0; i < blocks; i++) {
+		made_block(&m, &mb, i, (uint64_t)i * MADE_SLOTS, MADE_SLOTS);
+		made_write(&m, i % 2, &mb);
+	}
+	for (unsigned i = 0; i < groups; i++)
+		made_parity(&m, 2 * i, 2, (unsigned[]){ 2 }, NULL);
+	made_end_as(&m, blocks,
+		    json_pack("{s:{s:s, s:I, s:i, s:i}}", "end", "reason",
+			      "asked", "bytes", (json_int_t)blocks * MADE_BLOCK,
+			      "chunks", (int)blocks, "packets",
+			      (int)(blocks * MADE_SLOTS)));
+}
+
+/* What is left of its parity, without reading all of it. */
+START_TEST(parity)
+{
+	protect(6, 3);
+	ck_assert_int_eq(look(MADE_NAME), 0);
+	ck_assert_uint_eq(e.parity, 1);
+	ck_assert_uint_eq(work.whole, 0);
+	ck_assert_int_eq(unlink(made_path(&m, 2, MADE_NAME ".parity")), 0);
+	ck_assert_int_eq(look(MADE_NAME), 0);
+	ck_assert_uint_eq(e.parity, 0);
+	ck_assert_uint_eq(work.whole, 0);
+	made_finish(&m);
+
+	protect(6, 2);
+	ck_assert_int_eq(look(MADE_NAME), 0);
+	ck_assert_uint_eq(e.packets, 6 * MADE_SLOTS);
+	ck_assert_uint_eq(e.parity, 0);
+	m.parity = 0;
+	made_finish(&m);
+}
+END_TEST
+
 START_TEST(row)
 {
 	struct entry a = { .name = "a",
@@ -325,5 +370,6 @@ START_TEST(foreign_name)
 }
 END_TEST
 
-SUITE("entry", complete, long_tail, disk_gone, gap, gap_away, interrupted, torn,
-      live, unreadable, marks, json, row, row_bad, foreign_name)
+SUITE("entry", complete, long_tail, parity, disk_gone, gap, gap_away,
+      interrupted, torn, live, unreadable, marks, json, row, row_bad,
+      foreign_name)
