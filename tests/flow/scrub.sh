@@ -128,6 +128,48 @@ noted()
 	END
 }
 
+# both_damages: turns a bit of a parity block, and of a chunk that is a member of its
+# group; $member is its name, $packets its packets as "1 to 2".
+both_damages()
+{
+	local block
+
+	block=$(file 1 'r.parity.0*')
+	read -r member packets < <(python3 - "$block" <<-'END'
+		import struct, sys
+		raw = open(sys.argv[1], "rb").read()
+		n = next(n for n in range(1, 9) if raw[-64 * n - 10] == 16)
+		r = raw[len(raw) - 64 * n + 64:][:64]
+		first, size = struct.unpack_from("<Q", r, 8)[0], struct.unpack_from("<Q", r, 32)[0]
+		print(f"r.{struct.unpack_from('<Q', r)[0]:08d}",
+		      f"{first} to {first + size // 8032 - 1}")
+	END
+	)
+	damages "$block"
+	damages "$(file 1 "$member")"
+}
+
+# ages FOLDER: what a disk has that died before the end: an index that is torn, and
+# has less, as the list of parity has; and a bit turns in a chunk that it names.
+ages()
+{
+	local chunk
+
+	chunk=$(python3 - "$1/r/r" <<-'END'
+		import os, struct, sys
+		path = sys.argv[1]
+		with open(path + ".index", "r+b") as f:
+		    raw = f.read()
+		    f.truncate(len(raw) - 3 * 64 + 10)
+		print(f"{path}.{struct.unpack_from('<Q', raw)[0]:08d}")
+	END
+	)
+	truncate -s $(($(stat -c %s "$1/r/r.parity") / 2)) "$1/r/r.parity"
+	touch -r "$chunk" "$work/then"
+	damages "$chunk"
+	touch -r "$work/then" "$chunk"
+}
+
 tail_damages()
 {
 	printf x | dd of="$1" bs=1 seek=$(($(stat -c %s "$1") - 9)) \
@@ -263,23 +305,22 @@ mend rebuild r
 exact "a torn block was replaced" 0 1 2 3 4 5
 
 # Bits of data and of parity of one group, found by the tail: too much for one
-# parity block, and named.
+# parity block, and named, by verify too; an export has all else, and fails.
 again
-block=$(file 1 'r.parity.0*')
-member=$(python3 - "$block" <<-'END'
-	import struct, sys
-	raw = open(sys.argv[1], "rb").read()
-	n = next(n for n in range(1, 9) if raw[-64 * n - 10] == 16)
-	print(f"r.{struct.unpack_from('<Q', raw, len(raw) - 64 * n + 64)[0]:08d}")
-END
-)
-damages "$block"
-damages "$(file 1 "$member")"
+both_damages
 mend scrub r
 same "both are bad" "$status $(mended)" "1 [0,0,1,0]"
 "$SPATE" scrub r --disks "$(disks_list)" >"$work/said" 2>&1 || true
 grep -qE "chunk .* cannot be mended: .*: packets [0-9]+ to [0-9]+ of run 0, 20" \
 	"$work/said" || fail "scrub says $(cat "$work/said")"
+! "$SPATE" verify r --disks "$(disks_list)" >"$work/verified" 2>&1 ||
+	fail "verify sees no damage"
+grep -qE "^chunk $((10#${member#r.})) on .* are damaged: .*, packets $packets of run 0, .*20" \
+	"$work/verified" || fail "verify says $(cat "$work/verified")"
+! (all part) 2>/dev/null || fail "an export of damaged data is content"
+grep -q "block $((10#${member#r.})) has a wrong checksum" "$work/said" ||
+	fail "export says $(cat "$work/said")"
+same "bytes that differ" "$({ cmp -l "$work/whole" "$work/part" || true; } | wc -l)" 1
 
 # A disk goes: what it had is put onto the others, and is protected there.
 again
@@ -311,6 +352,25 @@ comes_back 3
 exact "the dead disk came back" 0 1 2 3 4 5
 mend rebuild r
 exact "and was rebuilt again" 0 1 2 3 4 5
+# So does one that had died before the end, and has damage.  With recover nothing is
+# there twice.
+again
+dies 0
+mend rebuild r
+ages "$dead"
+comes_back 0
+exact "a disk is back that died before the end" 0 1 2 3 4 5
+mend scrub r
+same "scrub with the old disk" "$status $(jq .lost "$work/mended")" "0 0"
+exact "the old disk was scrubbed" 0 1 2 3 4 5
+mend recover r
+[ "$(jq .aside "$work/mended")" -gt 0 ] || fail "no old chunk was set aside"
+chunked
+verified
+mend rebuild r
+same "rebuild with the old disk" "$status $(jq .unprotected "$work/mended")" "0 0"
+exact "the old disk was recovered" 0 1 2 3 4 5
+verified
 
 # Killed in the midst of it, it goes on; and readers read on.
 again
@@ -440,6 +500,17 @@ for i in 0 1 2 3 4 5; do
 done
 same "gaps of what was rebuilt twice" \
 	"$(told '[.gaps, .absent, .packets_lost, .chunks] | tostring')" "$gaps"
+verified
+
+# Bits of both are no loss where there are two parity blocks.
+records vbs 2
+both_damages
+all part
+cmp "$work/whole" "$work/part" || fail "two bits, and two parity blocks"
+! "$SPATE" verify r --disks "$(disks_list)" >"$work/verified" 2>&1 ||
+	fail "verify sees no damage"
+mend scrub r
+same "both are mended" "$status $(mended)" "0 [1,1,0,0]"
 verified
 
 # What cannot be rebuilt is named, and one without an end is left to recover.

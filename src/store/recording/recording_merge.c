@@ -174,8 +174,21 @@ is_moved(const struct recording *rec, const struct recording_block *b,
 		(r->kind == INDEX_GAP && r->missing != s->missing));
 }
 
-/* Keeps one record per number: the first whose chunk is whole, else the
- * first. */
+/* True if the whole chunk of `b` is to be read rather than that of `than`.  The one
+ * that was written last is: rebuild wrote it because the disk of the other was away,
+ * which may have come back with damage.  The groups of the others count on it. */
+static bool
+is_better(const struct recording *rec, const struct recording_block *b,
+	  const struct recording_block *than)
+{
+	if (!is_whole(rec, b))
+		return false;
+	return !is_whole(rec, than) || recording_chunk_written(rec, b) >
+					   recording_chunk_written(rec, than);
+}
+
+/* Keeps one record per number: of those whose chunk is whole the one that was
+ * written last, else the first. */
 static int
 settle(struct recording *rec, struct recording_block *list, size_t *n)
 {
@@ -191,11 +204,11 @@ settle(struct recording *rec, struct recording_block *list, size_t *n)
 		} else if (list[i].remembered) {
 			if (is_moved(rec, last, &list[i]))
 				*last = list[i];
-		} else if (is_whole(rec, last) || !is_whole(rec, &list[i])) {
-			err = add_duplicate(rec, &list[i]);
-		} else {
+		} else if (is_better(rec, &list[i], last)) {
 			err = add_duplicate(rec, last);
 			*last = list[i];
+		} else {
+			err = add_duplicate(rec, &list[i]);
 		}
 	}
 	*n = kept;

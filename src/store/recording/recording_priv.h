@@ -252,6 +252,11 @@ uint64_t recording_block_at(const struct recording *rec,
 int64_t recording_chunk_bytes(const struct recording *rec,
 			      const struct recording_block *b);
 
+/* UTC ns when the file of a block was written last; 0: nobody knows, or all share
+ * one. */
+int64_t recording_chunk_written(const struct recording *rec,
+				const struct recording_block *b);
+
 /* Position of a block's data: a file relative to the folder of its disk's
  * part; in another program's recording relative to the disk, possibly
  * through links. */

@@ -103,6 +103,24 @@ recording_chunk_bytes(const struct recording *rec,
 	return (int64_t)(bytes < b->record.bytes ? bytes : b->record.bytes);
 }
 
+int64_t
+recording_chunk_written(const struct recording *rec,
+			const struct recording_block *b)
+{
+	struct layout_spot spot;
+	struct stat st;
+
+	if (b->disk < 0 || b->computed || rec->part[b->disk].dir < 0 ||
+	    rec->foreign || layout_plan_shared(&rec->plan))
+		return 0;
+	layout_plan_spot(&rec->plan, 0, b->record.number, b->record.bytes,
+			 &spot);
+	if (fstatat(rec->part[b->disk].dir, spot.file, &st,
+		    AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	return st.st_mtim.tv_sec * NS_SECOND + st.st_mtim.tv_nsec;
+}
+
 bool
 recording_lost_chunk(int err)
 {

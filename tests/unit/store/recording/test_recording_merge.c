@@ -6,6 +6,8 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 
 #include "store/recording/recording.h"
 #include "lib/made_read.h"
@@ -41,6 +43,20 @@ START_TEST(absent_extent)
 }
 END_TEST
 
+/* The chunk that was written last is the one that rebuild made when the disk of the
+ * other was away. */
+static void
+written_at(unsigned disk, time_t second)
+{
+	const struct timespec when[2] = { { .tv_sec = second },
+					  { .tv_sec = second } };
+
+	ck_assert_int_eq(utimensat(AT_FDCWD,
+				   made_path(&m, disk, MADE_NAME ".00000000"),
+				   when, 0),
+			 0);
+}
+
 START_TEST(duplicates)
 {
 	const struct recording_block *b;
@@ -51,11 +67,16 @@ START_TEST(duplicates)
 	made_block(&m, &mb, 0, 0, MADE_SLOTS);
 	made_write(&m, 2, &mb);
 	made_end(&m, 3);
-	opened(&m, &rec);
-	b = recording_blocks(rec, &n);
-	ck_assert_uint_eq(n, 3);
-	ck_assert_int_eq(b[0].disk, 0);
-	recording_close(rec);
+	for (time_t later = 0; later < 2; later++) {
+		written_at(0, 1000);
+		written_at(2, 1000 + later);
+		opened(&m, &rec);
+		b = recording_blocks(rec, &n);
+		ck_assert_uint_eq(n, 3);
+		ck_assert_int_eq(b[0].disk, later ? 2 : 0);
+		recording_close(rec);
+	}
+	written_at(0, 2000);
 	ck_assert_int_eq(truncate(made_path(&m, 0, MADE_NAME ".00000000"), 5),
 			 0);
 	opened(&m, &rec);
