@@ -603,6 +603,18 @@ kernel_print(struct metrics_out *o)
 		line(o, json_number_value(count), "cause", cause, NULL);
 }
 
+/* Adds one to the count of a text; NULL: does nothing. */
+static void
+count_up(json_t *counts, const char *text)
+{
+	json_int_t n;
+
+	if (!text)
+		return;
+	n = json_integer_value(json_object_get(counts, text));
+	json_object_set_new(counts, text, json_integer(n + 1));
+}
+
 /* Counts how often each finding is in the lists of all channels. */
 static json_t *
 findings_count(const json_t *channels)
@@ -613,15 +625,8 @@ findings_count(const json_t *channels)
 
 	json_array_foreach(channels, i, channel) {
 		json_array_foreach(json_object_get(channel, "findings"), k,
-				   finding) {
-			const char *name = json_string_value(finding);
-			json_int_t n;
-
-			if (!name)
-				continue;
-			n = json_integer_value(json_object_get(counts, name));
-			json_object_set_new(counts, name, json_integer(n + 1));
-		}
+				   finding)
+			count_up(counts, json_string_value(finding));
 	}
 	return counts;
 }
@@ -649,25 +654,16 @@ findings_print(struct metrics_out *o)
 static void
 counts_print(struct metrics_out *o, const json_t *objects, const char *key)
 {
-	const json_t *object, *other;
-	size_t i, k;
+	json_t *counts = json_object(), *n;
+	const json_t *object;
+	const char *text;
+	size_t i;
 
-	json_array_foreach(objects, i, object) {
-		const char *text = text_of(object, key);
-		bool first = text;
-		unsigned n = 0;
-
-		json_array_foreach(objects, k, other) {
-			const char *same = text_of(other, key);
-
-			if (!text || !same || strcmp(same, text))
-				continue;
-			first = first && k >= i;
-			n++;
-		}
-		if (first)
-			line(o, n, key, text, NULL);
-	}
+	json_array_foreach(objects, i, object)
+		count_up(counts, text_of(object, key));
+	json_object_foreach(counts, text, n)
+		line(o, json_number_value(n), key, text, NULL);
+	json_decref(counts);
 }
 
 static void

@@ -751,9 +751,9 @@ do_streams(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		err = setup_streams_fit(&d->r.setup, stream, n, fault);
 	if (err)
 		return err;
-	list = json_array();
-	for (i = 0; i < n; i++)
-		json_array_append_new(list, report_stream(&d->r, stream[i]));
+	list = report_streams(&d->r, stream, n);
+	if (!list)
+		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
 	server_answer(d->r.server, ticket, json_pack("{s:o}", "streams", list));
 	return 0;
 }

@@ -60,7 +60,9 @@ struct recorder {
 	struct session *sessions; /* sessions that run */
 	unsigned last_id;
 	json_t *ended; /* `info` of ended recordings, oldest first */
-	struct stream_totals *totals; /* report.h; of streams by name */
+	/* report.h: of streams since the daemon began, sorted by name */
+	struct stream_totals *totals;
+	unsigned streams; /* that have totals */
 	struct probe *probes;
 	struct live_taps live_taps;
 };

@@ -843,7 +843,6 @@ struct stream_totals {
 	char *name;
 	struct session_totals ended; /* sum over recordings that are freed */
 	struct session_totals told;  /* highest sums that were reported */
-	struct stream_totals *next;  /* recorder::totals */
 };
 
 /* Calls act(to, from) for each number of two totals. */
@@ -930,25 +929,35 @@ totals_add(struct session_totals *to, struct session *s)
 	totals_each(to, &t, sum);
 }
 
-/* Returns the totals of a stream, empty at first; NULL without memory. */
+/* Returns the totals of a stream, empty at first; NULL without memory.  They
+ * stay in their place until the next stream gets some. */
 static struct stream_totals *
 totals_of(struct recorder *r, const char *name)
 {
-	struct stream_totals *t = r->totals;
+	unsigned at = 0, to = r->streams;
+	struct stream_totals *t;
+	char *own;
 
-	while (t && strcmp(t->name, name))
-		t = t->next;
-	if (t)
-		return t;
-	t = calloc(1, sizeof *t);
-	if (t)
-		t->name = strdup(name);
-	if (!t || !t->name) {
-		free(t);
-		return NULL;
+	while (at < to) {
+		unsigned middle = at + (to - at) / 2;
+		int order = strcmp(r->totals[middle].name, name);
+
+		if (!order)
+			return &r->totals[middle];
+		if (order < 0)
+			at = middle + 1;
+		else
+			to = middle;
 	}
-	t->next = r->totals;
-	r->totals = t;
+	t = realloc(r->totals, (r->streams + 1) * sizeof *t);
+	if (t)
+		r->totals = t;
+	own = t ? strdup(name) : NULL;
+	if (!own)
+		return NULL;
+	t += at;
+	memmove(t + 1, t, (r->streams++ - at) * sizeof *t);
+	*t = (struct stream_totals){ .name = own };
 	return t;
 }
 
@@ -977,13 +986,11 @@ report_ended(struct recorder *r, struct session *s)
 void
 report_totals_free(struct recorder *r)
 {
-	struct stream_totals *t;
-
-	while ((t = r->totals)) {
-		r->totals = t->next;
-		free(t->name);
-		free(t);
-	}
+	for (unsigned i = 0; i < r->streams; i++)
+		free(r->totals[i].name);
+	free(r->totals);
+	r->totals = NULL;
+	r->streams = 0;
 }
 
 static json_t *
@@ -997,6 +1004,62 @@ causes_json(const struct session_totals *t)
 	return causes;
 }
 
+/* Sessions that run, sorted by their streams. */
+struct stream_session {
+	struct session *s;
+	unsigned place; /* in recorder::sessions */
+};
+
+struct stream_sessions {
+	struct stream_session *of;
+	unsigned n;
+};
+
+static int
+by_stream(const void *a, const void *b)
+{
+	const struct stream_session *one = a, *other = b;
+	int order = strcmp(one->s->stream->name, other->s->stream->name);
+
+	return order ? order : (int)one->place - (int)other->place;
+}
+
+/* Sorts the sessions by their streams; 0 or -ENOMEM. */
+static int
+sessions_sort(struct recorder *r, struct stream_sessions *all)
+{
+	unsigned n = 0;
+
+	for (struct session *s = r->sessions; s; s = s->next)
+		n++;
+	*all = (struct stream_sessions){ malloc(n * sizeof *all->of + 1), 0 };
+	if (!all->of)
+		return -ENOMEM;
+	for (struct session *s = r->sessions; s; s = s->next, all->n++)
+		all->of[all->n] = (struct stream_session){ s, all->n };
+	qsort(all->of, n, sizeof *all->of, by_stream);
+	return 0;
+}
+
+/* Returns the sessions of a stream, in the order of the recorder's list. */
+static struct stream_sessions
+sessions_of(const struct stream_sessions *all, const char *stream)
+{
+	unsigned from = 0, to = all->n;
+
+	while (from < to) {
+		unsigned middle = from + (to - from) / 2;
+
+		if (strcmp(all->of[middle].s->stream->name, stream) < 0)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	while (to < all->n && !strcmp(all->of[to].s->stream->name, stream))
+		to++;
+	return (struct stream_sessions){ all->of + from, to - from };
+}
+
 /*
  * Sets the keys that count.  A recording's own numbers may fall: packets are no
  * longer lost when the block that has them is written late, and no longer stored
@@ -1004,19 +1067,18 @@ causes_json(const struct session_totals *t)
  * falls means a restart, so each stays at the highest that was reported.
  */
 static void
-stream_totals_set(struct recorder *r, const struct stream *s,
+stream_totals_set(struct stream_totals *t,
+		  const struct stream_sessions *sessions,
 		  struct answer_stream *stream)
 {
-	struct stream_totals *t = totals_of(r, s->name), none = { 0 };
+	struct stream_totals none = { 0 };
 	struct session_totals now;
 
 	if (!t)
 		t = &none;
 	now = t->ended;
-	for (struct session *one = r->sessions; one; one = one->next) {
-		if (!strcmp(one->stream->name, s->name))
-			totals_add(&now, one);
-	}
+	for (unsigned i = 0; i < sessions->n; i++)
+		totals_add(&now, sessions->of[i].s);
 	totals_each(&t->told, &now, most);
 	now = t->told;
 	stream->recordings = now.recordings;
@@ -1036,7 +1098,7 @@ stream_totals_set(struct recorder *r, const struct stream *s,
 /* Sets what the samples of the stream's recordings say; of a split stream the
  * channels of all parts, and the first part that something is wrong with. */
 static void
-stream_signal_set(struct recorder *r, const struct stream *s,
+stream_signal_set(const struct stream_sessions *sessions,
 		  struct answer_stream *stream, struct signal_view *view)
 {
 	struct signal_view one;
@@ -1044,8 +1106,10 @@ stream_signal_set(struct recorder *r, const struct stream *s,
 
 	*view = (struct signal_view){ .frames = 0 };
 	stream->channels = json_array();
-	for (struct session *of = r->sessions; of; of = of->next) {
-		if (strcmp(of->stream->name, s->name) != 0 || !of->input->watch)
+	for (unsigned i = 0; i < sessions->n; i++) {
+		const struct session *of = sessions->of[i].s;
+
+		if (!of->input->watch)
 			continue;
 		signal_watch_look(of->input->watch, of->part, &one);
 		lines = signal_watch_lines(of->input->watch, of->part);
@@ -1057,8 +1121,9 @@ stream_signal_set(struct recorder *r, const struct stream *s,
 	stream->quality = view->text[0] ? view->text : NULL;
 }
 
-json_t *
-report_stream(struct recorder *r, const struct stream *s)
+static json_t *
+stream_json(const struct stream *s, struct stream_totals *totals,
+	    const struct stream_sessions *sessions)
 {
 	struct signal_view signal;
 	char sequence[SHAPE_SEQUENCE_TEXT];
@@ -1087,9 +1152,28 @@ report_stream(struct recorder *r, const struct stream *s)
 	for (unsigned i = 0; i < s->listen.n; i++)
 		json_array_append_new(stream.listen,
 				      json_string(s->listen.text[i]));
-	stream_totals_set(r, s, &stream);
-	stream_signal_set(r, s, &stream, &signal);
+	stream_totals_set(totals, sessions, &stream);
+	stream_signal_set(sessions, &stream, &signal);
 	return keys_json(stream_keys, &stream, ANSWER);
+}
+
+json_t *
+report_streams(struct recorder *r, struct stream *const *stream, unsigned n)
+{
+	struct stream_sessions all, its;
+	json_t *list;
+
+	if (sessions_sort(r, &all))
+		return NULL;
+	list = json_array();
+	for (unsigned i = 0; i < n; i++) {
+		its = sessions_of(&all, stream[i]->name);
+		json_array_append_new(
+		    list, stream_json(stream[i], totals_of(r, stream[i]->name),
+				      &its));
+	}
+	free(all.of);
+	return list;
 }
 
 json_t *

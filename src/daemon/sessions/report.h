@@ -26,9 +26,10 @@ json_t *report_disk(const struct disk_set *set, unsigned i);
 json_t *report_disks(const struct disk_set *set);
 /* All disks together; a file system that several share counts once. */
 json_t *report_space(const struct disk_set *set);
-/* Return a stream, as `streams` lists it, and `memory` of `status`. */
+/* Return streams, as `streams` lists them, and `memory` of `status`. */
 struct recorder;
-json_t *report_stream(struct recorder *r, const struct stream *s);
+json_t *report_streams(struct recorder *r, struct stream *const *stream,
+		       unsigned n);
 json_t *report_memory(struct arena *arena);
 
 /* Fills the catalogue's entry for a session that runs or has just ended. */
