@@ -16,12 +16,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Before the header, which has a member of this name. */
+/* complex.h defines this, and the next header has a member of the name. */
 #undef complex
 #include "signal/phase_cal.h"
 
 #define SIGNIFICANT 6
-#define STEPS	    8 /* of the search, for each of the tones */
+#define STEPS	    8 /* of the delay search, per tone */
 
 struct phase_cal {
 	struct phase_cal_comb comb;

@@ -23,16 +23,17 @@
 enum {
 	DIGEST_SHIFT = 58,
 	DIGESTS = 1 << (64 - DIGEST_SHIFT), /* of a channel */
-	DIGESTS_ENOUGH = 4,		    /* that agree: no chance */
-	DIGEST_SAMPLES = 256,		    /* of a frame */
+	DIGESTS_ENOUGH = 4,   /* that agree, to be no coincidence */
+	DIGEST_SAMPLES = 256, /* of a frame */
 	DIGEST_BITS = 64, /* least bits of samples that are worth a digest */
 	STATES_SHOWN = 256,
 };
 
-/* Tones of this amplitude, in rms, have to be there; fewer samples cannot tell. */
+/* A channel lacks its tones only when so many samples were seen that tones of this
+ * amplitude, in rms, would have shown. */
 #define TONE_WEAK 0.01
 
-/* A pulse of GPS wavers by some 10 ns; ns. */
+/* Nanoseconds; a pulse of GPS wavers by some 10 ns. */
 #define PPS_MOVES 1000
 
 struct quality_channel {
@@ -51,10 +52,11 @@ struct quality_thread {
 	unsigned sub;
 	uint32_t number;
 	uint64_t frames, sample_rate;
-	bool rate_given_wrong; /* it is not that of the frames */
-	/* what headers say: another sample rate; how much later the PPS from
-	 * outside is, ns, NAN: nothing */
-	bool rate_differs;
+	bool
+	    rate_given_wrong; /* quality_args::sample_rate: frames have another */
+	bool rate_differs;    /* a header has another sample rate */
+	/* ns by which the PPS from outside is later than the sampler's, as
+	 * headers say: last, least, most; NAN: they say nothing */
 	double pps, pps_least, pps_most;
 	struct samples samples;
 	size_t in_frame; /* samples of a channel */
@@ -100,7 +102,7 @@ quality_open(struct quality **out, const struct quality_args *args, char *why,
 	return 0;
 }
 
-/* A sample has one bit at least, and a channel all of them at most. */
+/* Makes buffers for the most there can be: one channel, one bit per sample. */
 static int
 buffers_make(struct quality *q)
 {
@@ -385,7 +387,8 @@ is_marked(const struct format_samples *l, unsigned channel)
 	return l->valid_bits && !(l->valid >> part & 1);
 }
 
-/* Some senders of real samples say the bandwidth. */
+/* True if the rate in a header fits.  Some senders of real samples write the
+ * bandwidth, which is half of it. */
 static bool
 is_rate(const struct quality_thread *t, const struct format_samples *l)
 {
@@ -694,7 +697,7 @@ findings_json(unsigned set)
 	return list;
 }
 
-/* Returns the figures of both parts of complex samples as of one. */
+/* Merges the figures of both parts of complex samples. */
 static struct levels_figures
 figures_of(const struct quality_thread *t, const struct quality_channel *c)
 {

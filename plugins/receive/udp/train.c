@@ -197,7 +197,8 @@ tell_pairs(struct train *t, struct receive_batch *b)
 		packet_tell(b, pair++, bytes, t->mark);
 		left -= bytes;
 	} while (left && pair < end);
-	/* Those behind the first came later than the card says. */
+	/* The card's time is that of a train's first packet, and only that one
+	 * gets it. */
 	if (b->card)
 		stamp_mark(&b->packet[first], stamp_card(&t->stamps, t->tai));
 	rest_keep(t, t->overflow, left);

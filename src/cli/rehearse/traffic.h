@@ -10,7 +10,7 @@
 /*
  * Traffic is what is rehearsed: streams that come at the same time, each with
  * the rate, the size of packets and the ports of a stream of the configuration.
- * Its packets carry a counter, whatever the format of that stream.
+ * Each packet carries a counter, whatever the format of that stream.
  */
 enum { TRAFFIC_STREAMS = 32, TRAFFIC_PREFIX = 8 /* least, for the counter */ };
 

@@ -52,7 +52,8 @@ struct disk_set_disk {
 	/* no longer configured: leaves as soon as another disk takes blocks */
 	bool unwanted;
 
-	/* What it wrote before it took part anew, so that counts never fall. */
+	/* Counts of the times before the disk came back; they are added to
+	 * those of its writer, so that totals never fall. */
 	struct disk_set_sums {
 		uint64_t written, chunks, errors;
 	} before;

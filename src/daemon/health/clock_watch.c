@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is wrong first is said: half-years, then how far it is, then a thread that
- * is apart, then drift.  Both clocks drift: a computer that nothing disciplines
- * by some 1e-5, so less than that is not the formatter's for sure.
+ * One fault is told at a time, the first that is there of: off by half-years, too
+ * far, a thread apart, drift.  Both clocks drift, a computer's without NTP by
+ * some 1e-5; so a smaller drift may not be the formatter's.
  */
 #include "daemon/health/clock_watch.h"
 
@@ -15,8 +15,8 @@
 #include "base/clock.h"
 
 #define USUAL	   (NS_SECOND * 3 / 4)
-#define DRIFT	   5e-5		    /* of packets with stamps; 3 ms a minute */
-#define DRIFT_READ 2e-4		    /* and of others */
+#define DRIFT	   5e-5		    /* with stamps of packets; 3 ms a minute */
+#define DRIFT_READ 2e-4		    /* with times when they were read */
 #define SURE	   6		    /* standard deviations */
 #define WHOLE	   (NS_SECOND / 10) /* from whole seconds */
 #define DAY	   86400.0
@@ -24,7 +24,7 @@
 #define HALF_YEAR  182.62	    /* days */
 #define NEAR	   3.0		    /* days: half-years are 181 to 184 */
 
-/* s that they are ahead of UTC, since the leap second of 2016. */
+/* Seconds that these times are ahead of UTC since the leap second of 2016. */
 enum { TAI = 37, GPS = 18 };
 
 const char *
@@ -143,7 +143,8 @@ judge(struct clock_watch *w, int64_t most)
 
 	if (!data_clock_behind(&w->clock, &behind))
 		return CLOCK_RIGHT;
-	/* What was wrong has to become right by a tenth. */
+	/* Hysteresis: a clock that was too far is right again only when it is
+	 * nearer than the limit by a tenth. */
 	if (w->wrong == CLOCK_FAR)
 		most -= most / 10;
 	side = behind < 0 ? "ahead of" : "behind";

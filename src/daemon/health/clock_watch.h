@@ -42,8 +42,9 @@ struct clock_watch {
 /* Notes our TAI - UTC (clock_tai), before each look, at a time in UTC ns. */
 void clock_watch_tai(struct clock_watch *w, int64_t tai, int64_t utc_ns);
 
-/* What the last step is likely to be, seen at a time in UTC ns, for the end of a
- * sentence: a leap second; "": nobody knows. */
+/* Returns the end of a sentence that says that the clock stepped: ": it took a leap
+ * second, ..." if the last step, seen at this UTC ns, was probably one, else
+ * "". */
 const char *clock_watch_step(const struct clock_watch *w, int64_t utc_ns);
 
 /* Takes a window, unless it is the last one again, of data that may be `most` ns

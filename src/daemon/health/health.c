@@ -78,8 +78,8 @@ health_look(struct health *h, const struct health_counts *c, int64_t now)
 	for (unsigned i = 0; i < HEALTH_LINKS; i++) {
 		enum health_link link = order[i];
 		struct health_part *p = &h->link[link];
-		/* Without disks memory fills up, and nothing is stored; nor is
-		 * anything synced. */
+		/* While no disk writes, memory fills up: nothing is placed any
+		 * more, and nothing becomes durable. */
 		bool depends = link == HEALTH_PLACE || link == HEALTH_DURABLE;
 		bool hit = depends && h->link[HEALTH_WRITE].broken;
 

@@ -5,8 +5,8 @@
  *
  * Sums of what they grew are kept, because the counters fall: an interface that
  * was made anew shows less than before.  It counts from zero, as does a new one.
- * What the machine counts of all CPUs or protocols falls when one of these goes
- * away, which is no loss.
+ * Counters that are sums over CPUs or protocols fall when one of these goes away,
+ * which is no loss.
  */
 #include "daemon/health/kernel.h"
 

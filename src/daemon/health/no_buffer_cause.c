@@ -211,7 +211,8 @@ no_buffer_watch_look(struct no_buffer_watch *w, uint64_t packets,
 	struct no_buffer_facts f = facts_look(disks, pool);
 	bool filled = f.filled;
 
-	/* The memory may have come a moment after packets were dropped. */
+	/* Memory that was lacking at the last look may have come just after the
+	 * packets were dropped: they are still due to its lack. */
 	f.filled = filled && !w->lacked;
 	w->lacked = !filled;
 	f.writes_back = packets != w->packets && writes_back();

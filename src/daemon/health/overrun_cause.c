@@ -45,7 +45,7 @@ enum {
 struct process_time {
 	pid_t pid;
 	uint64_t ticks;
-	/* A thread of the kernel has its work in it: kworker/u8:1+flush-8:0. */
+	/* The kernel writes into it what its threads do: kworker/u8:1+flush-8:0 */
 	char name[OVERRUN_PROCESS - 16];
 };
 
@@ -59,8 +59,8 @@ static const struct overrun_files kernel_files = { "/proc", "/sys/fs/cgroup" };
 
 /* ---- what the kernel counts --------------------------------------------- */
 
-/* Reads the first line of a file that begins so, or 0.  Returns what is behind
- * the beginning, in `line`. */
+/* Reads the first line of a file that begins with `begin` into `line`, and returns
+ * the rest of it; "" if there is none. */
 static const char *
 line_find(const char *path, const char *begin, char *line, int bytes)
 {
@@ -329,7 +329,8 @@ writes_back(const char *name)
 	       (strstr(name, "flush-") || strstr(name, "writeback"));
 }
 
-/* Gives the overruns whose process was asked for another cause. */
+/* Moves the overruns since the question who has the CPU (`asked`) from WAITED to
+ * another cause. */
 static void
 overruns_move(struct overrun_watch *w, enum overrun_cause to)
 {

@@ -3,13 +3,12 @@
  * The recording always wins: a reader gets memory of a recording only while the
  * recorder does not need it.
  *
- *   receiver   block_pool_take: a block that is wanted and few are left
+ *   receiver   block_pool_take: it needs a block, and few are left
  *                 |                                  +-> lent_blocks_revoke
  *   writer     output_seal --> lent_blocks_offer -> [ lent: at most a quarter ]
  *                 |              (tap_rescue: again to a disk)
  *                 |                                  ^ tap_take, tap_put
  *              writes it, drops it                   sender's thread
- *
  *
  * Ownership.  A sealed block is never written again, and has one hold for the
  * writer that has it (two, if a hung disk's block was also given to another
@@ -64,7 +63,7 @@ struct lent_slot {
 			    older */
 	unsigned reads; /* tap_take calls that were not put yet */
 	bool revoked;	/* wanted back: dropped with the last put */
-	bool kept;	/* for a tap that keeps, until tap_release() */
+	bool kept;	/* a tap with `keeps` has it, until tap_release() */
 };
 
 struct lent_blocks {
@@ -100,10 +99,10 @@ struct tap {
 	    *page;	    /* shows its blocks to live readers; NULL: none */
 	uint64_t shown_as;  /* the recording's ID in that page */
 	atomic_uint wanted; /* reads of revoked slots; written under the lock */
-	uint16_t read[];    /* per slot of the lent: takes not yet put */
+	uint16_t read[];    /* per slot of `lent`: takes not yet put */
 };
 
-enum { PART = 4 }; /* they are at most a quarter of the pool */
+enum { PART = 4 }; /* lent blocks are at most a quarter of the pool */
 
 int
 lent_blocks_make(struct lent_blocks **lent, unsigned blocks)
@@ -177,8 +176,8 @@ is_wanted(const struct tap *t, const struct block *b)
 	return t->of.session == b->session && b->number >= t->from;
 }
 
-/* Finds the slot whose block has this number, or brings the gap with it.  NULL:
- * none, or it was revoked. */
+/* Finds the slot of the block that has this number, or that stands behind the gap
+ * with this number.  NULL: there is none, or it was revoked. */
 static struct lent_slot *
 lent_find(struct lent_blocks *s, const void *session, uint64_t number)
 {
@@ -205,7 +204,7 @@ lent_empty(struct lent_blocks *s, struct lent_slot *slot)
 	block_drop(b);
 }
 
-/* Tells whether a tap that keeps, or one that does not, wants a block. */
+/* True if a tap whose `keeps` is as asked wants the block. */
 static bool
 has_use(const struct lent_blocks *s, const struct block *b, bool keeps)
 {
@@ -292,8 +291,8 @@ lent_show(const struct tap *t, struct block *b)
 	shm_page_show(t->page, t->shown_as, b, &r);
 }
 
-/* Shows the block to live readers, also where there is no room for it: the
- * writer still holds it for a while. */
+/* Shows a block to live readers, also one that memory is too short to lend: its
+ * writer holds it for a while yet. */
 static void
 show(const struct lent_blocks *s, struct block *b)
 {
@@ -303,6 +302,7 @@ show(const struct lent_blocks *s, struct block *b)
 	}
 }
 
+/* Lends a block to the taps that want it, if its pool has plenty left. */
 static void
 block_keep(struct lent_blocks *s, struct block *b)
 {
@@ -327,7 +327,7 @@ block_keep(struct lent_blocks *s, struct block *b)
 	held_add(s, 1);
 }
 
-/* ---- for all ---------------------------------------------------------- */
+/* ---- lending and revoking --------------------------------------------- */
 
 void
 lent_blocks_revoke(struct lent_blocks *s)

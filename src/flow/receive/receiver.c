@@ -404,7 +404,8 @@ receiver_run(void *arg)
 	pthread_setname_np(pthread_self(), "spate-receive");
 	atomic_store_explicit(&r->tid, gettid(), memory_order_relaxed);
 	prctl(PR_SET_TIMERSLACK, SLACK);
-	/* Where it is refused, a line about the code has said so. */
+	/* An error needs no line: the same limit then refused to lock the code,
+	 * and that was logged. */
 	hot_pages_lock_stack();
 	tick(r, now);
 	r->next_close = INT64_MAX;

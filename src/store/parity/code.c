@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A processor computes parity faster than memory gives the data, so what counts is
- * how often a byte passes.  Members that are encoded together are read once and
- * the parity is written once, in pieces that stay in the cache for their
- * checksum; added one by one (ec_encode_data_update), each passes beside the
- * parity, which is read and written as well.
+ * A processor computes parity faster than memory gives the data, so the cost is how
+ * often a byte is read or written.  Members that are encoded together are read
+ * once and the parity is written once, in pieces that stay in the cache for
+ * their checksum.  Adding members one by one (ec_encode_data_update) would read
+ * and write the parity again for each of them.
  */
 #include "store/parity/code.h"
 
@@ -57,7 +57,7 @@ parity_add(uint8_t *const row[], unsigned rows, unsigned column,
 	update(row, rows, weight, data, bytes);
 }
 
-/* The members that have data at a byte, and the tables of their coefficients. */
+/* Members that reach a certain byte, and the tables of their coefficients. */
 struct encoder {
 	const uint8_t *from[PARITY_MEMBERS];
 	unsigned n;

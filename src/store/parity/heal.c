@@ -64,7 +64,7 @@ struct heal_source {
 	struct heal_fetch *fetch; /* NULL: it is not needed */
 };
 
-/* What is known in the course of the attempts. */
+/* The state of healing a block, kept from attempt to attempt. */
 struct attempt {
 	struct parity_heal *h;
 	struct heal_source member[PARITY_MEMBERS], parity[PARITY_ROWS];
@@ -151,8 +151,8 @@ fetch_drop(struct heal_fetch *f)
 	free(f);
 }
 
-/* Asks the kernel to read on.  It reads no more for a call than `read_ahead_kb` of
- * the device, mostly 128 KiB. */
+/* Asks the kernel to read ahead, in steps: for one call it reads no more than
+ * `read_ahead_kb` of the device, mostly 128 KiB. */
 static void
 advise(const struct heal_fetch *f, uint64_t at, uint64_t bytes)
 {
@@ -438,7 +438,7 @@ part_close(const struct attempt *a, struct heal_source *s)
 	s->fetch = NULL;
 }
 
-/* The source of this number: members first, then parity. */
+/* Returns source `i`; members have the first numbers, then comes parity. */
 static struct heal_source *
 part_at(struct attempt *a, unsigned i)
 {

@@ -171,7 +171,7 @@ parity_read(struct parity_table *t, int fd, unsigned disk, uint64_t *from)
 	while (!err && at < (size_t)got) {
 		ssize_t bytes = take(t, raw + at, (size_t)got - at, disk);
 
-		/* A bad record costs itself: what is behind it is sought. */
+		/* A bad record is skipped, to find the next good one. */
 		if (bytes < 0)
 			err = (int)bytes;
 		else
@@ -198,7 +198,8 @@ by_group(const void *a, const void *b)
 	return (x->disk > y->disk) - (x->disk < y->disk);
 }
 
-/* A member of a group in the making of the list by number. */
+/* An entry of parity_table::by_number while that is sorted: of two groups with a
+ * member of one number the later generation counts. */
 struct membership {
 	struct parity_member is;
 	uint64_t generation;

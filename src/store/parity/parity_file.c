@@ -70,8 +70,8 @@ parity_tail_make(const struct parity_record *p,
 	return tail;
 }
 
-/* How many records there are is in the first of them, and where that is follows
- * from it: so each number is tried. */
+/* The tail ends with the file, and its first record says how many follow: so its
+ * beginning is found by trying every number of records. */
 int
 parity_tail_read(int fd, struct parity_record *p, uint8_t **tail)
 {
@@ -176,8 +176,8 @@ say(const struct parity_look *l, const char *file, const char *what)
 		l->say(l->arg, l->disk, file, what);
 }
 
-/* Writes the tail of a block again, as the list has it.  Data that are short are
- * left to who mends data. */
+/* Writes the tail of a block again, as the list has it.  A file that is too short
+ * for the data stays as it is: scrub mends data (store/repair). */
 static int
 tail_mend(struct parity_look *l, int dir, const char *file,
 	  const struct parity_block *b)
