@@ -159,8 +159,8 @@ disk_choice_serve(struct disk_choices *all, struct disk_choice *c,
 	double left = space(all, c);
 	double stride = c->known && left >= 1 ? (double)b->bytes / left : 0;
 
-	/* A benched disk gets one block per rest; how long that takes
-	 * decides. */
+	/* A benched disk gets one block after each rest.  The time that it takes
+	 * decides whether it leaves the bench. */
 	if (c->benched)
 		c->retry = b->now + DISK_RETRY;
 	if (c->spent < all->most_spent - CREDIT * stride)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The set is a ring of bits from the floor on, as long as the numbers that are
- * not settled yet lie apart: blocks in memory, and chunks that wait for a sync
- * of their disk.  A disk that hangs holds the floor back for a few seconds.
+ * The set is a ring of bits from the floor on.  It is as long as the numbers lie
+ * apart that are not settled yet: blocks in memory, and chunks that wait for a
+ * sync of their disk.  A disk that hangs holds the floor back for a few seconds.
  *
  * Lost numbers are kept for good, a bit for each number from 0 on, once there
  * was a loss: a million blocks take 128 KiB.

@@ -147,8 +147,9 @@ output_timed(struct output *o, const struct index_record *r)
 	pthread_mutex_unlock(&o->lock);
 }
 
-/* Sealing finds out what a block of heaps misses.  A gap in a recording of
- * cubes counts as many packets per heap as the block behind it has. */
+/* Adds to a run what a block of heaps misses, which is known when it is sealed.  A
+ * gap in a recording of cubes counts as many packets per heap as the block
+ * behind it has. */
 static void
 run_miss(struct output *o, const struct block *b)
 {
@@ -174,7 +175,8 @@ taps_poke(struct output *o)
 		tap_poke(t);
 }
 
-/* `durable`: they need not be kept in memory any longer. */
+/* Notes that the blocks of these records need no further write.  `durable`: nor
+ * need they be kept in memory. */
 static void
 numbers_settle(struct output *o, const struct index_record *r, size_t n,
 	       bool durable)
@@ -278,8 +280,8 @@ void
 output_hurry(struct output *o, int64_t before)
 {
 	atomic_store_explicit(&o->hurry, before, memory_order_relaxed);
-	/* A writer that waits for a block would look in a second only.  The
-	 * queue's lock orders the store before its look. */
+	/* Without this a writer that waits for a block would see it only a second
+	 * later.  The queue's lock orders the store before its look. */
 	queue_poke(o->queue);
 }
 
@@ -525,7 +527,7 @@ take_described(struct output *o, const json_t *described)
 	}
 }
 
-/* Paths of the disks that were looked at when the recording was continued. */
+/* Lists the disks that were looked at when the recording was continued. */
 static json_t *
 paths_here(const struct resume *r)
 {
@@ -978,10 +980,10 @@ descriptor_add(void *arg, const struct notes_event *e)
 		line_add(l, meta_heap_event(l->b, l->o->subs, e));
 }
 
-/* The lines about a block that the metadata of the disk with its parity has as
- * well, because that of its own disk goes with the disk: its run, which packets
- * are missing, and what items are.  Readers drop those that they have twice.
- * Malloc'ed, or NULL. */
+/* Makes the lines of metadata about a block that the disk with its parity gets, too,
+ * because a disk that is lost takes its own along: the block's run, which
+ * packets are missing, and what items are.  Readers drop a line that they have
+ * twice.  Malloc'ed, or NULL. */
 static char *
 member_lines(struct output *o, const struct block *b)
 {

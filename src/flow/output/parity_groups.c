@@ -12,10 +12,11 @@
  * Only writers compute: the event loop says that the end has come, and they see
  * that in their rounds.
  *
- * Two kinds of locks.  That of all groups is held for a few comparisons.  A
- * group's own is held while bytes are folded in; writers of other groups go on
- * meanwhile.  A group ends when it is closed and nobody folds: whoever comes
- * last of both writes its tail and puts its parity blocks.
+ * There are two kinds of locks.  The lock of all groups is held for a few
+ * comparisons.  A group's own is held while bytes are folded in; writers of
+ * other groups go on meanwhile.  A group ends when it is closed and nobody
+ * folds: the thread that closes it, or the last one that folds, writes its tail
+ * and puts its parity blocks.
  *
  * Which disk gets the parity is chosen when a group begins, in turns, and that
  * disk gives it no member.  If it were left to whoever is late, the disk that
@@ -461,14 +462,15 @@ group_leave(struct parity_groups *g, struct parity_group *p)
 		group_end(g, p, true);
 }
 
-/* Returns a member that a group holds, or NULL.  Caller holds the lock. */
+/* Returns a member that a group holds, with `written` one whose write is over; or
+ * NULL.  Caller holds the lock. */
 static const struct block *
 held_one(const struct parity_group *p, bool written)
 {
 	for (unsigned i = 0; i < p->members; i++) {
 		const struct block *b = p->held[i];
 
-		/* Nobody else holds a block that is written. */
+		/* A block that is written has no other holder. */
 		if (b && (!written || atomic_load(&b->holders) == 1))
 			return b;
 	}

@@ -159,8 +159,8 @@ as_choice(const struct block *b)
 	return c;
 }
 
-/* How little a disk is fit for a block: 0, it is; 1, it has a member of the
- * block's group; 2, it was given parity of the group. */
+/* Returns 0 if a disk is fit for a block, 1 if it has a member of the block's
+ * parity group, 2 if it was given parity of the group. */
 static unsigned
 unfitness(const struct taker *t, const struct block *b)
 {
@@ -184,7 +184,8 @@ may_have(const struct queue *q, const struct taker *t, const struct block *b)
 	return true;
 }
 
-/* True if data wait whose memory becomes short: parity waits for them. */
+/* True if blocks of data wait whose memory becomes short; then they go before
+ * parity. */
 static bool
 data_first(const struct queue *q)
 {
