@@ -79,7 +79,8 @@ export_open(struct export_file *f, const char *path, bool force,
 	return export_fault(path, -errno, fault);
 }
 
-int
+/* Writes all bytes.  Returns 0 or -errno. */
+static int
 export_put(int fd, const void *data, size_t bytes)
 {
 	const char *at = data;

@@ -65,9 +65,6 @@ int export_fault(const char *path, int err, struct fault *fault);
  */
 int export_folder(const char *path, bool force, struct fault *fault);
 
-/* Writes all bytes.  Returns 0 or -errno. */
-int export_put(int fd, const void *data, size_t bytes);
-
 /* Prints a line about a finished file with --json; takes `line` over. */
 void export_tell(const struct exporter *e, json_t *line);
 

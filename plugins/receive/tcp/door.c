@@ -301,7 +301,12 @@ door_refuse(struct door *d, int fd, const union endpoint *from, const char *why)
 	d->host.log(d->host.ctx, LEVEL_WARN, "%s is refused: %s", text, why);
 }
 
-void
+/*
+ * Allows SAYS more log lines and logs how many refusals were not logged, so
+ * that a flood of strangers does not flood the log.  Called every tick (50 ms):
+ * `ns` have passed since the last one.
+ */
+static void
 door_tick(struct door *d, int64_t ns)
 {
 	if (d->rest && d->rest <= ns)
@@ -316,7 +321,8 @@ door_tick(struct door *d, int64_t ns)
 
 /* ---- a peer ------------------------------------------------------------- */
 
-int
+/* Makes the source's descriptor, without a sender.  Returns 0 or -errno. */
+static int
 peer_make(struct peer *p, const struct host *host, int wake)
 {
 	*p = (struct peer){ .host = host, .wake = wake, .fd = -1 };
@@ -324,7 +330,7 @@ peer_make(struct peer *p, const struct host *host, int wake)
 	return p->set < 0 ? -errno : 0;
 }
 
-void
+static void
 peer_free(struct peer *p)
 {
 	if (p->fd >= 0)
@@ -392,7 +398,11 @@ peer_wake(struct peer *p, bool left)
 		epoll_ctl(p->set, EPOLL_CTL_DEL, p->wake, NULL);
 }
 
-bool
+/*
+ * Counts the time since the last tick.  Returns true if the sender was silent
+ * for `stall` ns (0: for ever) although it could have been read.
+ */
+static bool
 peer_tick(struct peer *p, int64_t ns, int64_t stall)
 {
 	p->quiet += ns;

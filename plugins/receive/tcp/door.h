@@ -64,13 +64,6 @@ void door_refuse(struct door *d, int fd, const union endpoint *from,
 		 const char *why);
 
 /*
- * Allows SAYS more log lines and logs how many refusals were not logged, so
- * that a flood of strangers does not flood the log.  Called every tick (50 ms):
- * `ns` have passed since the last one.
- */
-void door_tick(struct door *d, int64_t ns);
-
-/*
  * A peer is the sender connected at one source.  Senders come and go, while the
  * source's descriptor stays: it is an epoll set that holds the sender's socket.
  * The set also polls readable while data was read and not yet handed to the
@@ -93,10 +86,6 @@ struct peer {
 	struct receive_counts counts;
 };
 
-/* Makes the source's descriptor, without a sender.  Returns 0 or -errno. */
-int peer_make(struct peer *p, const struct host *host, int wake);
-void peer_free(struct peer *p);
-
 /* Takes a connection's descriptor over, and closes it in peer_leave(). */
 void peer_seat(struct peer *p, int fd, const union endpoint *from);
 
@@ -115,12 +104,6 @@ int peer_read(struct peer *p, const struct iovec *iov, int n);
 
 /* `left`: data is left to be handed over, so the set has to poll readable. */
 void peer_wake(struct peer *p, bool left);
-
-/*
- * Counts the time since the last tick.  Returns true if the sender was silent
- * for `stall` ns (0: for ever) although it could have been read.
- */
-bool peer_tick(struct peer *p, int64_t ns, int64_t stall);
 
 /* ---- all peers of an instance ------------------------------------------- */
 

@@ -29,8 +29,6 @@ enum {
 	RING_LATE = 60 * 1000000,
 };
 
-struct ring_block;
-
 struct ring {
 	int fd;
 	uint8_t *memory;

@@ -90,7 +90,7 @@ facts_look(const struct disk_set *disks, const struct block_pool *pool)
 
 /* ---- causes --------------------------------------------------------------- */
 
-const char *
+static const char *
 no_buffer_cause_name(enum no_buffer_cause cause)
 {
 	static const char *const name[] = { "stalled",	 "gone", "memory",

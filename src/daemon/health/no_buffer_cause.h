@@ -29,7 +29,6 @@ enum no_buffer_cause {
 	NO_BUFFER_WRITEBACK,
 	NO_BUFFER_SLOW,
 	NO_BUFFER_BEHIND,
-	NO_BUFFER_CAUSES,
 };
 
 /* State of disks, memory and kernel at a moment.  Paths are NULL where there is
@@ -48,7 +47,6 @@ struct no_buffer_facts {
 /* Returns the cause; *disk is the one that is meant, or NULL. */
 enum no_buffer_cause no_buffer_cause_of(const struct no_buffer_facts *f,
 					const char **disk);
-const char *no_buffer_cause_name(enum no_buffer_cause cause);
 
 enum { NO_BUFFER_ACCOUNTS = 16 };
 

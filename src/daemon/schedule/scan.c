@@ -23,7 +23,13 @@
 #include "base/units.h"
 #include "store/disk/layout.h"
 
-const struct scan_kind scan_kinds[SCAN_ACTIONS] = {
+/* Describes an action: whether it takes streams, and a URL to send to. */
+struct scan_kind {
+	const char *word;
+	bool streams, to;
+};
+
+static const struct scan_kind scan_kinds[SCAN_ACTIONS] = {
 	[SCAN_RECORD] = { "record", true, false },
 	[SCAN_SEND] = { "send", false, true },
 	[SCAN_RELAY] = { "relay", true, true },

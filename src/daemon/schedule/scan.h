@@ -137,17 +137,6 @@ bool scan_is_ahead(const struct scan *s);
 bool scan_is_candidate(const struct scan *s);
 
 /*
- * Describes an action: whether it takes streams, and whether it needs a URL to
- * send to.
- */
-struct scan_kind {
-	const char *word;
-	bool streams, to;
-};
-
-extern const struct scan_kind scan_kinds[SCAN_ACTIONS];
-
-/*
  * Turns a foreign name into one that a recording may have: other characters
  * become '-'.  True if that changed it; `good` is empty if nothing is left.
  */

@@ -332,7 +332,9 @@ look_json(struct probe_look *l)
 	return seen;
 }
 
-json_t *
+/* Ends the probe, early if need be, and frees it.  Returns the result as
+ * verbs.h describes PROBE; NULL without memory. */
+static json_t *
 probe_end(struct probe *p)
 {
 	struct probe_look *l = p->look;

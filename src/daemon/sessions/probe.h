@@ -33,10 +33,6 @@ struct probe {
 int probe_begin(struct probe **probe, struct stream *stream, int64_t span,
 		void (*wake)(void *arg), void *arg, struct fault *fault);
 
-/* Ends the probe, early if need be, and frees it.  Returns the result as
- * verbs.h describes PROBE; NULL without memory. */
-json_t *probe_end(struct probe *p);
-
 /* Answers clients whose probe is over.  Ends a probe early if its client has
  * left, if the daemon stops, or if its stream is `wanted` (may be NULL) for a
  * recording. */

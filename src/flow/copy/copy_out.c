@@ -46,7 +46,8 @@ copy_out_fail(struct copy_out *c, const char *format, ...)
 	return -EPROTO;
 }
 
-void
+/* Shows the facts, if it is time, and whether the copy is paused. */
+static void
 copy_out_show(struct copy_out *c)
 {
 	bool pause = atomic_load_explicit(&c->base.pause, memory_order_relaxed);

@@ -87,8 +87,6 @@ void copy_out_say(struct copy_out *c, enum sender_state state, const char *why);
 /* Sets state FAILED and why.  Returns -EPROTO: there is no other attempt. */
 int copy_out_fail(struct copy_out *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Shows the facts, if it is time; tells whether it is paused. */
-void copy_out_show(struct copy_out *c);
 
 /* Takes the error of a channel, which left a sentence in c->why: sets the state,
  * and returns -EAGAIN or -EPROTO. */

@@ -123,11 +123,6 @@ bool cubes_guess_item(const struct heaps *p, const struct format_piece *piece,
 bool cubes_guess_time(const struct heaps *p, const struct format_piece *piece,
 		      struct cube_head *head);
 
-/* Notes where the item of such heaps lies, if this packet says so and none did
- * before.  Called for packets that wait, so that pieces of the heap before,
- * whose head came before the start, find their place. */
-void cubes_item_learn(struct heaps *p, const struct format_piece *piece);
-
 /* Checks that the item is as long as a slot.  False: it is not, and the piece
  * was counted as dropped. */
 bool cubes_item_check(struct heaps *p, const struct format_piece *piece,

@@ -271,7 +271,10 @@ item_wrong(struct heaps *p, const struct format_piece *piece, uint64_t bytes)
 	return false;
 }
 
-void
+/* Notes where the item of such heaps lies, if this packet says so and none did
+ * before.  Called for packets that wait, so that pieces of the heap before,
+ * whose head came before the start, find their place. */
+static void
 cubes_item_learn(struct heaps *p, const struct format_piece *piece)
 {
 	struct cube_head head;

@@ -60,7 +60,8 @@ fill_good_at(const struct fill *fill, const struct block *b, uint32_t slot,
 	return block_has(b, slot) && parse(fill, block_slot(b, slot), p);
 }
 
-bool
+/* True if fill_slot() can step the header of this payload. */
+static bool
 fill_near(const struct fill *fill, const uint8_t *payload)
 {
 	struct format_packet p;
@@ -350,7 +351,12 @@ step(const struct fill *f, struct format_packet *p, int64_t frames)
 	p->frame = (uint32_t)number;
 }
 
-void
+/*
+ * Writes the fill of slot `sequence` (relative to the run) into `payload`.
+ * `near` is the payload of a good packet whose header is stepped, and
+ * near_sequence its sequence; NULL: write the pattern alone.
+ */
+static void
 fill_slot(const struct fill *fill, uint8_t *payload, uint64_t sequence,
 	  const uint8_t *near, uint64_t near_sequence)
 {

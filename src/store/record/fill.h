@@ -82,18 +82,8 @@ void fill_block(struct fill *fill, struct block *b);
 bool fill_good_at(const struct fill *fill, const struct block *b, uint32_t slot,
 		  struct format_packet *p);
 
-/* True if fill_slot() can step the header of this payload. */
-bool fill_near(const struct fill *fill, const uint8_t *payload);
-
-/*
- * Writes the fill of slot `sequence` (relative to the run) into `payload`.
- * `near` is the payload of a good packet whose header is stepped, and
- * near_sequence its sequence; NULL: write the pattern alone.
- */
-void fill_slot(const struct fill *fill, uint8_t *payload, uint64_t sequence,
-	       const uint8_t *near, uint64_t near_sequence);
-
-/* Like fill_slot(), with a header that was learned in this run. */
+/* Writes the fill of slot `sequence` (relative to the run) into `payload`, with a
+ * header that was learned in this run, or the pattern alone. */
 void fill_model(const struct fill *fill, uint8_t *payload, uint64_t sequence);
 
 #endif

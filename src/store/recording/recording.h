@@ -270,9 +270,6 @@ int recording_present(struct recording *rec, uint64_t number, uint64_t from,
 /* True if an end line says that the recording failed. */
 bool recording_failed(const json_t *tail);
 
-/* The state as text: "complete", "failed", "recording" or "interrupted". */
-const char *recording_state_show(const struct recording_facts *f);
-
 /* Everything that `spate info` shows; a new reference, or NULL without
  * memory. */
 json_t *recording_info(const struct recording *rec);

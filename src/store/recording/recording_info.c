@@ -77,7 +77,8 @@ recording_failed(const json_t *tail)
 			  !strcmp(reason, "no disk could take it"));
 }
 
-const char *
+/* The state as text: "complete", "failed", "recording" or "interrupted". */
+static const char *
 recording_state_show(const struct recording_facts *f)
 {
 	switch (f->state) {

@@ -139,7 +139,8 @@ view_holes_slot(const struct view *v, uint64_t n, uint64_t slots, uint64_t *end)
 	return h ? (uint64_t)h->slot + h->count + (n - h->before) : n;
 }
 
-bool
+/* True if `slot` has no packet.  *end: first later slot where that changes. */
+static bool
 view_holes_at(const struct view *v, uint64_t slot, uint64_t slots,
 	      uint64_t *end)
 {

@@ -153,9 +153,6 @@ uint64_t view_holes_before(const struct view *v, uint64_t slot);
  * without a packet. */
 uint64_t view_holes_slot(const struct view *v, uint64_t n, uint64_t slots,
 			 uint64_t *end);
-/* True if `slot` has no packet.  *end: first later slot where that changes. */
-bool view_holes_at(const struct view *v, uint64_t slot, uint64_t slots,
-		   uint64_t *end);
 
 /* Returns the position of a block number in the substream's order of blocks, or
  * the position that it would have. */
