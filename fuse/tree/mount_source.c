@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which disks a mount shows, and which daemon it asks: by the command line, by
- * a configuration, and while it is mounted by that daemon, too, which may have
- * disks that were added by hand.
+ * Finds the disks that a mount shows, and the daemon that it asks: by the command
+ * line, by a configuration, and while it is mounted from that daemon, too, which
+ * may have disks that were added by hand.
  */
 #include <errno.h>
 #include <limits.h>

@@ -198,9 +198,9 @@ ucx_open(struct receive_state **state, const struct receive_args *args)
 /* ---- copies ------------------------------------------------------------- */
 
 /*
- * What fetches the pieces of one connection of a copy.  libucx lets a worker to
- * which no sender ever connected not be destroyed (worker.h): it is kept for
- * the next connection to the same address.
+ * A worker that fetches the pieces of one connection of a copy.  libucx does not
+ * let a worker be destroyed to which no sender ever connected (worker.h): it is
+ * kept for the next connection to the same address.
  */
 struct receive_beside {
 	struct fetch fetch;

@@ -192,7 +192,7 @@ count_of(uint64_t n)
 	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-/* What the frames of a substream say. */
+/* Results from the frames of a substream. */
 struct sub_said {
 	struct quality_counts counts;
 	struct frames_counts read;

@@ -179,9 +179,9 @@ struct format_samples {
 	enum sample_coding coding;
 
 	/*
-	 * What the header says of who made them.  `rate` is per second; 0: it
-	 * does not say.  For real samples some senders write half of it, the
-	 * bandwidth.
+	 * Facts in the header about the sampler.  `rate` is samples per second;
+	 * 0: the header does not say.  For real samples some senders write half
+	 * of it, the bandwidth.
 	 *
 	 * The channels are valid_bits equal parts, and bit i of `valid` is set
 	 * unless part i is no data; valid_bits 0: all of them are data.

@@ -204,7 +204,7 @@ enum {
 	X(BOOL, locked, ANSWER, "it cannot be swapped out")                    \
 	X(BOOL, shared, ANSWER, "with who reads what is being recorded")
 
-/* What the daemon knows of the recordings on the disks. */
+/* The state of the catalogue: what the daemon knows of recordings on disks. */
 #define CATALOGUE_KEYS(X)                                                      \
 	X(COUNT, disks, ANSWER, "that it lists")                               \
 	X(COUNT, listed, ANSWER, "disks whose names are known")                \

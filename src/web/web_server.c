@@ -345,7 +345,7 @@ web_server_close(struct web_server *s)
 		return;
 	if (s->events)
 		events_stop(s->events);
-	/* It closes the listening socket, too. */
+	/* MHD closes the listening socket, too. */
 	for (unsigned i = 0; i < s->n; i++)
 		MHD_stop_daemon(s->daemon[i]);
 	events_close(s->events);

@@ -44,7 +44,7 @@ struct bench {
 	unsigned runs;			/* made so far */
 };
 
-/* What came of a run. */
+/* The result of a run. */
 enum bench_result {
 	BENCH_CLEAN,
 	BENCH_LOST, /* packets, or the disks fell behind, as `why` says */

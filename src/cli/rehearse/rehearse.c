@@ -59,7 +59,7 @@ conf_path(const struct cli *cli)
 	return access(SPATE_CONF, R_OK) == 0 ? SPATE_CONF : NULL;
 }
 
-/* What came of all runs of one way at one rate. */
+/* The results of all runs of one way at one rate. */
 struct rung {
 	unsigned runs, clean, voids;
 	char why[300]; /* of the first that was not clean */

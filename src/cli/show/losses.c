@@ -86,7 +86,8 @@ udp_say(struct loss *p, const json_t *udp)
 	return all;
 }
 
-/* What a CPU left for later is no loss, but shows that it has too much to do. */
+/* Prints losses in the queues of CPUs.  Packets that a CPU left for later are not
+ * lost, but show that it has too much to do. */
 static bool
 backlog_say(struct loss *p, const json_t *backlog)
 {

@@ -55,7 +55,7 @@ struct watched {
 	    rate[MINUTE]; /* bit/s, by the second of page::tick; < 0: unknown */
 	int64_t lost_at;  /* when packets were last lost; 0: never seen */
 
-	/* What the last answer says; texts and objects are of page. */
+	/* The last answer; its texts and objects belong to the page. */
 	json_t *stream;
 	const json_t *info; /* its first recording; NULL: none runs */
 	char state[CELL];
@@ -239,7 +239,7 @@ stream_compare(struct page *p, struct watched *w, const json_t *before)
 	char what[CELL];
 
 	text_compare(p, w->name, "signal: ", now, before, "quality", "ok");
-	/* What was lost before the page was opened is no news. */
+	/* Losses from before the page was opened are no news. */
 	if (!before)
 		return;
 	if (grown(now, before, "packets_lost"))

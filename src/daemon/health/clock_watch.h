@@ -31,7 +31,7 @@ struct clock_watch {
 	bool looked;
 	enum clock_wrong wrong;
 	char why[160]; /* a sentence, unless RIGHT */
-	/* Who was seen to send a thread. */
+	/* The sender that was last seen of each thread. */
 	struct clock_sender {
 		uint32_t sub, thread;
 		char address[DATA_CLOCK_SENDER];
@@ -54,7 +54,7 @@ bool clock_watch_look(struct clock_watch *w,
 		      const struct data_clock_window *window, int64_t most,
 		      bool *stepped);
 
-/* Who sends a thread; "": not known. */
+/* Returns the address of the sender of a thread; "": not known. */
 const char *clock_watch_sender(const struct clock_watch *w, uint32_t sub,
 			       uint32_t thread);
 

@@ -34,7 +34,8 @@ enum overrun_cause {
 	OVERRUN_CAUSES,
 };
 
-/* What a receiver thread, or all CPUs, did so far; ns, but for `faults`. */
+/* Counters of a receiver thread (the first three) and of the machine; ns, but for
+ * `faults`. */
 struct overrun_clock {
 	uint64_t ran, waited, faults, throttled, stolen;
 };
@@ -47,15 +48,15 @@ const char *overrun_cause_name(enum overrun_cause cause);
 
 enum { OVERRUN_PROCESS = 80, OVERRUN_LOOKS = 3 };
 
-/* Folders where the kernel tells it. */
+/* Folders of the kernel with its counters, or those of a test. */
 struct overrun_files {
 	const char *proc, *groups;
 };
 
 /*
- * What the kernel says, read once for all recordings whose seconds end together:
- * with hundreds of recordings there would be thousands of files to read.  It
- * begins as zeros, or with the files of a test.
+ * A reading of the kernel's counters, shared by all recordings that look at nearly
+ * the same time: hundreds of recordings would read thousands of files.  It begins
+ * as zeros, or with the files of a test.
  */
 struct overrun_reading {
 	const struct overrun_files *files; /* NULL: the kernel's */

@@ -799,7 +799,8 @@ do_keep(struct daemon *d, struct server_ticket ticket, const json_t *request,
 	return 0;
 }
 
-/* What every card, and the machine, lost since the daemon was started. */
+/* Returns the losses of each card, and of the machine, since the daemon was
+ * started. */
 static json_t *
 kernel_since(struct kernel *k, const struct kernel *now)
 {

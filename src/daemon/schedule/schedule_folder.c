@@ -781,7 +781,7 @@ see(struct schedule *s, DIR *dir)
 		if (!is_ours(e->d_name))
 			continue;
 		is = fstatat(dirfd(dir), e->d_name, &st, 0) == 0;
-		/* It was removed since. */
+		/* The file was removed since readdir(). */
 		if (!is && fstatat(dirfd(dir), e->d_name, &st,
 				   AT_SYMLINK_NOFOLLOW) < 0)
 			continue;

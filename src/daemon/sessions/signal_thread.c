@@ -68,7 +68,7 @@ enum {
 #define INTERVAL   (10 * NS_SECOND)
 #define END	   (2 * NS_SECOND)
 
-/* What is wrong with a part of a split stream, or with the whole stream. */
+/* Faults of the signal of a stream, or of a part of a split stream. */
 struct signal_part {
 	unsigned channels;		/* that were seen */
 	unsigned found[FINDING_COUNT];	/* channels with each finding */

@@ -272,7 +272,7 @@ piece_take(struct copy_in *c, struct copy_in_link *l,
 	err = link_piece(&l->link, f, p.to);
 	if (err == -EBADMSG)
 		err = damaged(fault, "a payload that is not its frame's");
-	/* Its block has yielded its memory, and is sent again. */
+	/* The block of this piece gave its memory up, and is sent again. */
 	if (!p.to)
 		return err;
 	crc = err ? 0 : crc32c(0, p.to, p.bytes);

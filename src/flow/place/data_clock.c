@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What it costs.  The receiver's loop asks once for each batch whether its
+ * Cost.  The receiver's loop asks once for each batch whether its
  * source still has packets to look at (intake.c), and else does nothing for the
  * clock.  Ten times a second a source is granted some, so that about a thousand
  * packets of each second are looked at, whatever the rate is: parsed here, some
  * 20 ns each, just before they are placed, which needs the same bytes, and in
  * batches with the kernel's stamps, 0.1 us each.  That is 0.1 ms in a second.
  *
- * What it can tell.  A stamp of the kernel is taken when the driver hands the
+ * Accuracy.  A stamp of the kernel is taken when the driver hands the
  * packet on, after the card has held back its interrupt (some 50 us), and later
  * where a processor is busy.  The least of a second's packets of a sender on the
  * same machine is 0.07 to 0.16 ms (docs/design/signal.md), and varies by less,

@@ -110,7 +110,8 @@ const char *layout_parity_new(char *file, const char *name);
 /* The name under which a parity block is set aside, made from its own name. */
 const char *layout_parity_aside(char *aside, const char *file, unsigned n);
 bool layout_is_parity(const char *file, const char *name);
-/* What samples said while it was recorded; nothing needs it. */
+/* The file with the findings about the signal of a recording while it was made; no
+ * reader of the data needs it. */
 const char *layout_quality(char *file, const char *name);
 /* Marks a removal in progress: made before the first file of the recording is
  * removed, and removed after the last. */

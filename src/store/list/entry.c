@@ -478,7 +478,7 @@ take_facts(struct entry *e, const struct recording_facts *f)
 	e->missing = f->missing;
 	e->absent = f->absent;
 	e->subs = f->subs;
-	/* That of the chunk which has the least. */
+	/* The recording has as much parity as its chunk with the least. */
 	if (f->protected == f->chunks)
 		e->parity = f->parity;
 	else

@@ -23,7 +23,7 @@
  * behind.
  */
 
-/* Where the bytes of a member or a parity block are. */
+/* The place of the bytes of a member or a parity block. */
 struct parity_source {
 	int disk; /* the caller's number of its disk; -1: away */
 	int dir;  /* the recording's folder there, borrowed; -1: away */

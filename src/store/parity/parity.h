@@ -81,8 +81,8 @@ int parity_unpack(struct parity_record *p, const uint8_t raw[INDEX_BYTES]);
 struct parity_block {
 	struct parity_record record;
 	unsigned disk;
-	/* Its members are table->member[first] and those behind it, then come
-	 * its gaps. */
+	/* index in parity_table::member of the first of its members, behind
+	 * which are its gaps */
 	size_t first;
 };
 

@@ -1301,7 +1301,8 @@ get_piece(struct pool_call *h, int64_t now)
 		note_hang(h, true);
 		put_off(h);
 	}
-	/* Its disk hangs, and the group gives it. */
+	/* A piece was asked of a disk that hangs, and its group gives it: ask
+	 * for it anew. */
 	if (p && p->left && !p->users && p->disk != &pool->disk[h->disk]) {
 		pool_piece_drop(p);
 		p = NULL;

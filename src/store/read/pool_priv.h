@@ -60,9 +60,10 @@ struct pool_chunk {
 	/* Pieces that use it, and their requests that are not read and checked
 	 * yet; under the pool's lock. */
 	unsigned users, unread;
-	/* Its disk; or pool::disks, whose threads compute it from parity. */
+	/* The disk it is read from; pool::disks: threads compute it from
+	 * parity. */
 	unsigned disk;
-	/* How it follows from its group; NULL: it is in none. */
+	/* The plan to compute it from its parity group; NULL: it is in none. */
 	struct parity_heal *heal;
 	struct pool_reader *reader;
 	bool computing; /* by a thread; under the pool's lock */

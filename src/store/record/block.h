@@ -66,10 +66,10 @@ block_bars_add(struct block_bars *s, unsigned disk)
 	s->bit[disk / 64] |= UINT64_C(1) << (disk % 64);
 }
 
-/* What the parity blocks of a group have instead of packets
- * (flow/output/parity_groups.h); they share it.  A block's data are the parity,
- * and behind it its tail (store/parity/parity.h).  Malloc'ed, freed with the last
- * of the blocks. */
+/* A description that the parity blocks of a group share
+ * (flow/output/parity_groups.h).  Such a block has no packets: its data are the
+ * parity, and behind that its tail (store/parity/parity.h).  Malloc'ed, freed
+ * with the last of the blocks. */
 struct block_parity {
 	atomic_uint holders;	/* parity blocks */
 	uint64_t group, bytes;	/* number of its file; of the parity */
@@ -121,8 +121,8 @@ struct block {
 				  * the block */
 
 	struct block_parity *parity; /* NULL: a block of data */
-	/* Its parity group + 1; 0: none yet, UINT64_MAX: it found none.  Under
-	 * the lock of the parity groups. */
+	/* number of the parity group that it is in, + 1; 0: none yet,
+	 * UINT64_MAX: no group took it; under the lock of the parity groups */
 	uint64_t grouped;
 
 	uint32_t quantum;      /* bytes; 0: no checksums are taken */

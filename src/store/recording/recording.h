@@ -182,9 +182,10 @@ void recording_select(struct recording *rec, unsigned sub);
 ssize_t recording_read(struct recording *rec, void *data, size_t bytes,
 		       uint64_t offset, uint64_t *filled);
 
-/* What reading gave although disks did not, or gave wrong: blocks that were
- * computed from parity, one of them again if others came in between; and bytes
- * with a wrong checksum that parity does not mend. */
+/* Counts what recording_read() had to make up for: `healed` blocks were computed from
+ * parity (a block counts again if another one was computed in between), and
+ * `damaged` bytes were given with a wrong checksum, as parity does not mend
+ * them. */
 struct recording_mended {
 	uint64_t healed, damaged;
 };

@@ -184,7 +184,7 @@ enum {
 	X(MS, stall_ms, INFO, "the longest that it did not answer")            \
 	X(TIME, last, INFO, "when it was last seen")
 
-/* Who sent several substreams, or threads of VDIF that are numbered by their
+/* A sender of several substreams, or of threads of VDIF that are numbered by their
  * time. */
 #define INFO_SENDER_KEYS(X)                                                    \
 	X(TEXT, address, INFO, "null: not known")                              \

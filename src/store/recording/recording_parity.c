@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the parity of a recording (store/parity) adds to it: records of blocks
- * whose disk is away, and the data of blocks that cannot be read.  Each disk has
+ * Parity (store/parity) gives a recording the records of blocks whose disk is
+ * away, and the data of blocks that cannot be read.  Each disk has
  * a list of its parity blocks, and each entry has the index records of all members of
  * its group; so the lists of the disks that are left say what the others had.
  */
@@ -74,8 +74,8 @@ member_there(const struct recording *rec, const struct index_record *r)
 		b->record.crc == r->crc);
 }
 
-/* What a group has: how many of its blocks each disk has, and how many may be
- * missing beyond those that are. */
+/* The state of a group: how many of its blocks each disk has, how many members are
+ * lost, and how many rows of parity are there. */
 struct group_state {
 	uint8_t on[BLOCK_DISKS]; /* at most 255 */
 	unsigned lost, rows;
@@ -108,7 +108,8 @@ group_look(const struct recording *rec, const struct parity_block *p,
 		else
 			s->lost++;
 	}
-	/* Of two blocks of a row, where a disk came back, one is enough. */
+	/* A row may have two blocks, after a disk came back: one counts, first
+	 * of all one on a disk with no other block of the group. */
 	for (p = first; p < t->block + t->blocks && parity_same_group(p, first);
 	     p++) {
 		if (seen[p->record.row] || p->disk >= BLOCK_DISKS ||
@@ -290,7 +291,7 @@ group_plan(const struct recording *rec, const struct parity_member *m)
 	     p++) {
 		struct parity_source *s = &h->parity[p->record.row];
 
-		/* Of two of a row the first that is there. */
+		/* A row may have two blocks: the first that is there. */
 		if (p->record.row < h->rows && (!s->bytes || s->dir < 0))
 			parity_source(rec, p, s);
 	}
