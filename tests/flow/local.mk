@@ -53,6 +53,7 @@ FLOW_SHORT = \
 	%D%/fuse.sh \
 	%D%/fuse_hang.sh \
 	%D%/schedule_cli.sh \
+	%D%/array.sh \
 	%D%/schedule_data.sh \
 	%D%/schedule_restart.sh \
 	%D%/vsi_session.sh \
