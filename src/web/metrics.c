@@ -666,6 +666,29 @@ counts_print(struct metrics_out *o, const json_t *objects, const char *key)
 	json_decref(counts);
 }
 
+/* Prints when the next scan begins that is ahead; no line if none is. */
+static void
+next_print(struct metrics_out *o)
+{
+	const json_t *scan;
+	double next = NAN;
+	size_t i;
+
+	json_array_foreach(o->figures->scans, i, scan) {
+		const char *state = text_of(scan, "state");
+		const char *start = text_of(scan, "start");
+		int64_t ns;
+
+		if (!state || !start ||
+		    (strcmp(state, "waiting") && strcmp(state, "armed")) ||
+		    units_time(start, 0, &ns))
+			continue;
+		if (!((double)ns / 1e9 >= next))
+			next = (double)ns / 1e9;
+	}
+	line(o, next, NULL);
+}
+
 static void
 others_print(struct metrics_out *o)
 {
@@ -740,6 +763,9 @@ others_print(struct metrics_out *o)
 	begin(o, "spate_schedule_scans", GAUGE,
 	      "Scans that are ahead, run, or ended within a day, by state");
 	counts_print(o, o->figures->scans, "state");
+	begin(o, "spate_schedule_next_start_time_seconds", GAUGE,
+	      "When the next scan begins that waits or is armed");
+	next_print(o);
 }
 
 /* ---- the whole ------------------------------------------------------- */

@@ -68,7 +68,7 @@ def metrics_of(path):
 
 
 def number(key, value):
-    if key == "started":
+    if key in ("started", "start"):
         text = value.rstrip("Z")
         whole, part = text.split(".")
         return datetime.fromisoformat(whole + "+00:00").timestamp() + \
@@ -120,6 +120,10 @@ def derived(status, streams, scans):
     yield from counts("transfers", status["sends"], "state")
     yield from counts("incoming_copies", status["inbox"], "state")
     yield from counts("schedule_scans", scans, "state")
+    ahead = [number("start", s["start"]) for s in scans
+             if s["state"] in ("waiting", "armed")]
+    if ahead:
+        yield "schedule_next_start_time_seconds", {}, min(ahead)
 
 
 def clock(status, stream):

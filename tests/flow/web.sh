@@ -154,8 +154,12 @@ same "values of both" "$(grep '^spate_stream' "$work/open")" \
 
 # What alarms and plots ask for is there, and Prometheus understands it.
 web_client names "$work/metrics" "$top_srcdir/conf/alerts.yml" \
-	"$top_srcdir/conf/grafana-dashboard.json"
-jq -e '.panels | length > 10' "$top_srcdir/conf/grafana-dashboard.json" >/dev/null
+	"$top_srcdir/conf/grafana-dashboard.json" "$top_srcdir/conf/grafana-array.json"
+for one in dashboard array; do
+	jq -e '.panels | length > 10' "$top_srcdir/conf/grafana-$one.json" >/dev/null
+	jq -r '.panels[].targets[].expr' "$top_srcdir/conf/grafana-$one.json" |
+		sed 's/\$instance/.*/g; s/\$__rate_interval/1m/g' >"$work/asks-$one"
+done
 if command -v promtool >/dev/null; then
 	promtool check rules "$top_srcdir/conf/alerts.yml" >"$work/lint" 2>&1 ||
 		fail "$(cat "$work/lint")"
@@ -186,6 +190,12 @@ asked_is()
 	[ "$(asked "$1")" = "$2" ]
 }
 
+# A rate takes two scrapes.
+one_value()
+{
+	[ "$(asked "$1" | wc -l)" -eq 1 ]
+}
+
 firing()
 {
 	[ -n "$(asked "ALERTS{alertname=\"$1\",alertstate=\"firing\"}")" ]
@@ -211,6 +221,16 @@ if command -v prometheus >/dev/null; then
 	wait_for 60 asked_is 'up{job="spate"}' 1
 	wait_for 60 asked_is 'spate_stream_lost_packets_total' \
 		"$(jq -s '[.[].packets_lost] | add' "$work/streams.json")"
+	while read -r query; do
+		asked "$query" >/dev/null || fail "Prometheus does not understand $query"
+	done < <(cat "$work"/asks-*)
+	# Each column of the table has a value, but for what nobody knows of an idle
+	# recorder: when it is full, and the clock of its data.
+	while read -r query; do
+		[[ $query =~ full_seconds|clock_seconds|failed.missed ]] ||
+			wait_for 60 one_value "$query"
+	done < <(jq -r '.panels[] | select(.title == "Recorders").targets[].expr' \
+		"$top_srcdir/conf/grafana-array.json" | sed 's/\$instance/.*/g')
 else
 	say "prometheus is missing: nothing scrapes"
 fi
