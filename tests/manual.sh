@@ -76,10 +76,11 @@ fi
 
 # ---- ports --------------------------------------------------------------
 
-! grep -nE '(--to|--send|send =|to =) .*tcp://[a-z]+:' README.md docs/*.md man/* conf/* |
+mapfile -t examples < <(find conf -type f)
+! grep -nE '(--to|--send|send =|to =) .*tcp://[a-z]+:' README.md docs/*.md man/* "${examples[@]}" |
 	grep -vE ':2631|spate gen' ||
 	fault "an inbox, to which a recording is sent, listens on port 2631"
-! grep -nE 'TCP:[a-z]+:' README.md docs/*.md man/* conf/* | grep -v ':2630' ||
+! grep -nE 'TCP:[a-z]+:' README.md docs/*.md man/* "${examples[@]}" | grep -v ':2630' ||
 	fault "a stream comes in on port 2630"
 
 # ---- pages --------------------------------------------------------------
