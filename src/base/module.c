@@ -160,7 +160,7 @@ struct plugin_kind {
 	const char *name;
 	const char *symbol;
 	size_t bytes;		  /* size of its ops struct */
-	struct callback must[10]; /* mandatory; a NULL name ends the list */
+	struct callback must[20]; /* mandatory; a NULL name ends the list */
 	/*
 	 * If the first callback of `heaps` is present, all of `heaps` are
 	 * mandatory, else all of `plain`.
@@ -228,6 +228,32 @@ static const struct plugin_kind format_kind = {
 	.plain = {
 		{ "parse", offsetof(struct format_ops, parse) },
 		{ "stamp", offsetof(struct format_ops, stamp) },
+	},
+};
+
+static const struct plugin_kind disk_kind = {
+	.name = "disk",
+	.symbol = "spate_disk",
+	.bytes = sizeof(struct disk_ops),
+	.must = {
+		{ "open", offsetof(struct disk_ops, open) },
+		{ "file_open", offsetof(struct disk_ops, file_open) },
+		{ "file_close", offsetof(struct disk_ops, file_close) },
+		{ "read", offsetof(struct disk_ops, read) },
+		{ "write", offsetof(struct disk_ops, write) },
+		{ "append", offsetof(struct disk_ops, append) },
+		{ "sync", offsetof(struct disk_ops, sync) },
+		{ "cut", offsetof(struct disk_ops, cut) },
+		{ "stat", offsetof(struct disk_ops, stat) },
+		{ "stat_at", offsetof(struct disk_ops, stat_at) },
+		{ "lock", offsetof(struct disk_ops, lock) },
+		{ "remove", offsetof(struct disk_ops, remove) },
+		{ "rename", offsetof(struct disk_ops, rename) },
+		{ "make_folder", offsetof(struct disk_ops, make_folder) },
+		{ "nameless", offsetof(struct disk_ops, nameless) },
+		{ "link", offsetof(struct disk_ops, link) },
+		{ "list", offsetof(struct disk_ops, list) },
+		{ "room", offsetof(struct disk_ops, room) },
 	},
 };
 
@@ -476,4 +502,10 @@ module_format(const char *name, const struct format_ops **ops,
 	      struct fault *fault)
 {
 	return get(&format_kind, name, (const void **)ops, fault);
+}
+
+int
+module_disk(const char *name, const struct disk_ops **ops, struct fault *fault)
+{
+	return get(&disk_kind, name, (const void **)ops, fault);
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "base/fault.h"
+#include "contract/disk.h"
 #include "contract/format.h"
 #include "contract/receive.h"
 #include "contract/send.h"
@@ -31,10 +32,12 @@ int module_send(const char *name, const struct send_ops **ops,
 		struct fault *fault);
 int module_format(const char *name, const struct format_ops **ops,
 		  struct fault *fault);
+int module_disk(const char *name, const struct disk_ops **ops,
+		struct fault *fault);
 
 /*
  * Writes the names of all available plugins of a kind ("receive", "write",
- * "send" or "format") into `names`, as "direct, null".
+ * "send", "format" or "disk") into `names`, as "direct, null".
  */
 void module_names(const char *kind, char *names, size_t bytes);
 

@@ -45,7 +45,7 @@ libflow_a_SOURCES = \
 	%D%/output/parity_groups.c %D%/output/parity_groups.h \
 	%D%/output/queue.c %D%/output/queue.h \
 	%D%/write/chunk.c %D%/write/chunk.h \
-	%D%/write/disk_plugin.c %D%/write/disk_plugin.h \
+	%D%/write/remote_write.c %D%/write/remote_write.h %D%/write/disk_plugin.c %D%/write/disk_plugin.h \
 	%D%/write/disk_recording.c %D%/write/disk_recording.h \
 	%D%/write/disk_speed.c %D%/write/disk_speed.h \
 	%D%/write/writer.c %D%/write/writer.h \

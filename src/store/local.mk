@@ -3,7 +3,7 @@ noinst_LIBRARIES += libstore.a
 libstore_a_SOURCES = \
 	%D%/disk/configured.c %D%/disk/configured.h %D%/disk/disk.c \
 	%D%/disk/disk.h %D%/disk/disk_keys.h %D%/disk/file.c %D%/disk/file.h %D%/disk/layout.c \
-	%D%/disk/layout.h %D%/disk/sg.c %D%/disk/sg.h
+	%D%/disk/layout.h %D%/disk/remote.c %D%/disk/remote.h %D%/disk/sg.c %D%/disk/sg.h
 
 # store/record
 libstore_a_SOURCES += \

@@ -174,7 +174,7 @@ file_facts(struct send_state *s, struct send_facts *facts)
 }
 
 static void
-file_close(struct send_state *s)
+file_shut(struct send_state *s)
 {
 	free(s);
 }
@@ -193,7 +193,7 @@ const struct send_ops transfer_file_ops = {
 	.detach = file_detach,
 	.finish = file_finish,
 	.facts = file_facts,
-	.close = file_close,
+	.close = file_shut,
 };
 
 /* ---- requests -------------------------------------------------------- */

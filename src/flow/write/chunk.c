@@ -14,6 +14,7 @@
  * Durability comes seconds later, with the sync of its disk recording.
  */
 #include "flow/write/chunk.h"
+#include "store/disk/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -96,7 +97,7 @@ data_end(struct chunk *c)
 	int err = c->file.err;
 
 	if (!err && p->own && c->file.bytes != p->bytes &&
-	    ftruncate(p->fd, (off_t)(p->offset + p->bytes)) < 0)
+	    file_cut(p->fd, (off_t)(p->offset + p->bytes)) < 0)
 		err = -errno;
 	return err;
 }

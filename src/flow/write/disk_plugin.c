@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "flow/write/remote_write.h"
 #include "store/record/geometry.h"
+#include "store/disk/file.h"
 
 void
 disk_plugins_init(struct disk_plugins *w, const struct disk_plugins_args *args)
@@ -76,14 +78,14 @@ probe_open(const struct disk *disk, int flags)
 	static const char name[] = ".spate-probe";
 	int fd;
 
-	flags |= O_WRONLY | O_CLOEXEC;
-	fd = openat(disk->fd, ".", O_TMPFILE | flags, 0600);
+	flags |= O_WRONLY;
+	fd = file_nameless_at(disk->fd, flags);
 	if (fd >= 0)
 		return fd;
 	if (errno != EOPNOTSUPP)
 		return -errno;
 	fd = disk_open_at(disk->fd, name, O_CREAT | flags, DISK_NO_LINKS);
-	unlinkat(disk->fd, name, 0);
+	file_remove_at(disk->fd, name, 0);
 	return fd;
 }
 
@@ -128,7 +130,7 @@ plugin_try(struct disk_plugin *plugin, const struct disk *disk)
 		err = page_write(&plugin->writes, fd);
 	if (ops->finish)
 		ops->finish(plugin->state, fd);
-	close(fd);
+	file_close(fd);
 	return err;
 }
 
@@ -142,7 +144,7 @@ tell(struct disk_plugins *w, int why)
 	if (w->told == is)
 		return;
 	w->told = is;
-	if (is == w->a.plugin)
+	if (is == w->a.plugin || is == &write_remotely)
 		log_line(LEVEL_INFO, w->a.disk, "writes with %s",
 			 is->ops->head.name);
 	else
@@ -162,11 +164,36 @@ is_ill(int err)
 	return err == -EIO || err == -EROFS || err == -ENOSPC || err == -EDQUOT;
 }
 
+/* A remote disk has a way to write of its own: those of the configuration want
+ * descriptors, unless they store nothing. */
+static int
+probe_remote(struct disk_plugins *w, const struct disk *disk)
+{
+	const struct write_plugin *is = w->a.plugin;
+	int err = 0;
+
+	if (!(is->ops->head.flags & WRITE_NOTHING))
+		is = &write_remotely;
+	if (w->main.is != is) {
+		plugin_close(&w->main);
+		err = plugin_open(w, &w->main, is);
+	}
+	if (!err)
+		err = plugin_try(&w->main, disk);
+	if (err)
+		disk_plugins_finish(w);
+	else
+		tell(w, 0);
+	return err;
+}
+
 int
 disk_plugins_probe(struct disk_plugins *w, const struct disk *disk)
 {
 	int err = w->main.is ? plugin_try(&w->main, disk) : -EINVAL, why = 0;
 
+	if (file_is_remote(disk->fd))
+		return probe_remote(w, disk);
 	for (unsigned i = 0; err && !is_ill(err) && i < w->a.n; i++) {
 		plugin_close(&w->main);
 		why = err;

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "store/finish/resume.h"
 #include "store/record/meta.h"
+#include "store/disk/file.h"
 
 /* Opens the recording's folder that is on the disk, and logs why if it cannot
  * be written to. */
@@ -556,9 +557,9 @@ files_sync(struct disk_recording *rec, int *parity)
 	for (unsigned i = 0; i < rec->fds; i++) {
 		int *to = rec->fd_parity[i] ? parity : &err;
 
-		if (fdatasync(rec->fd[i]) < 0 && !*to)
+		if (file_sync_data(rec->fd[i]) < 0 && !*to)
 			*to = -errno;
-		close(rec->fd[i]);
+		file_close(rec->fd[i]);
 		heartbeat_now(rec->beat);
 	}
 	return err;

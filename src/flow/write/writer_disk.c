@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/disk/layout.h"
+#include "store/disk/file.h"
 
 /* ---- chunks that could not be removed yet ------------------------------ */
 
@@ -109,8 +110,8 @@ strays_try(struct writer *w)
 	struct stray_chunk *d;
 
 	while ((d = w->strays)) {
-		if (unlinkat(w->disk.fd, d->path, 0) < 0 && errno != ENOENT &&
-		    errno != ENOTDIR)
+		if (file_remove_at(w->disk.fd, d->path, 0) < 0 &&
+		    errno != ENOENT && errno != ENOTDIR)
 			return -errno;
 		w->strays = d->next;
 		free(d);

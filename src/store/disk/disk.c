@@ -24,6 +24,7 @@
 
 #include "store/disk/disk.h"
 #include "store/disk/disk_keys.h"
+#include "store/disk/file.h"
 
 enum { RESERVE_PART = 100 }; /* 1 % */
 static const uint64_t reserve_least = UINT64_C(256) << 20;
@@ -31,7 +32,7 @@ static const uint64_t reserve_least = UINT64_C(256) << 20;
 bool
 disk_is_pattern(const char *path)
 {
-	return strpbrk(path, "*?[");
+	return !remote_is_path(path) && strpbrk(path, "*?[");
 }
 
 bool
@@ -65,6 +66,22 @@ is_mounted(int fd)
 	       is_root(&sx, here.st_dev, parent.st_dev);
 }
 
+static int
+remote_look(const char *path, struct disk_id *id)
+{
+	int fd = remote_open(path, NULL);
+	struct stat st;
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = file_stat(fd, &st) < 0 ? -errno : 0;
+	if (!err)
+		*id = (struct disk_id){ st.st_dev, st.st_ino };
+	file_close(fd);
+	return err;
+}
+
 int
 disk_look(const char *path, bool mount, struct disk_id *id)
 {
@@ -72,6 +89,8 @@ disk_look(const char *path, bool mount, struct disk_id *id)
 	struct stat here, parent;
 	struct statx sx;
 
+	if (remote_is_path(path))
+		return remote_look(path, id);
 	snprintf(above, sizeof above, "%s/..", path);
 	if (stat(path, &here) < 0 || stat(above, &parent) < 0 ||
 	    statx(AT_FDCWD, path, 0, STATX_TYPE, &sx) < 0)
@@ -88,8 +107,19 @@ void
 disk_close(struct disk *disk)
 {
 	if (disk->fd >= 0)
-		close(disk->fd);
+		file_close(disk->fd);
 	disk->fd = -1;
+}
+
+int
+disk_folder_open(const char *path)
+{
+	int fd;
+
+	if (remote_is_path(path))
+		return remote_open(path, NULL);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 static uint64_t
@@ -111,13 +141,15 @@ disk_open(struct disk *disk)
 	int err = 0;
 
 	disk_close(disk);
-	disk->fd = open(disk->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (disk->fd < 0)
-		return -errno;
-	mounted = is_mounted(disk->fd);
+	err = disk_folder_open(disk->path);
+	if (err < 0)
+		return err;
+	disk->fd = err;
+	err = 0;
+	mounted = !file_is_remote(disk->fd) && is_mounted(disk->fd);
 	if (disk->mount && !mounted)
 		err = -ENODEV;
-	else if (fstat(disk->fd, &st) < 0 || fstatvfs(disk->fd, &vfs) < 0)
+	else if (file_stat(disk->fd, &st) < 0 || file_space(disk->fd, &vfs) < 0)
 		err = -errno;
 	if (err) {
 		disk_close(disk);
@@ -137,7 +169,7 @@ disk_space(const struct disk *disk, struct disk_space *space)
 
 	if (disk->fd < 0)
 		return -ENODEV;
-	if (fstatvfs(disk->fd, &vfs) < 0)
+	if (file_space(disk->fd, &vfs) < 0)
 		return -errno;
 	free_bytes = (uint64_t)vfs.f_bavail * vfs.f_frsize;
 	space->total = (uint64_t)vfs.f_blocks * vfs.f_frsize;
@@ -250,6 +282,8 @@ disk_open_at(int at, const char *path, int flags, enum disk_links links)
 	int how = (flags & ~O_TRUNC) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 	int fd, err;
 
+	if (file_is_remote(at))
+		return remote_open_at(at, path, flags);
 	fd = links == DISK_LINKS ? open_with_links(at, path, how)
 				 : open_without_links(at, path, how);
 	if (fd < 0)
@@ -437,7 +471,7 @@ disks_clear(struct disks *disks)
 {
 	for (unsigned i = 0; i < disks->n; i++) {
 		if (disks->disk[i].fd >= 0)
-			close(disks->disk[i].fd);
+			file_close(disks->disk[i].fd);
 		free(disks->disk[i].path);
 	}
 	free(disks->disk);

@@ -18,7 +18,8 @@ struct disk_id {
 };
 
 /*
- * A disk is a folder that takes chunks, preferably on a file system of its own.
+ * A disk is a folder that takes chunks, preferably on a file system of its own;
+ * or a remote disk, whose path has a scheme (remote.h).
  * Disks are found from the patterns of the configuration.  A match of a
  * wildcard counts only where a file system is mounted, because an empty mount
  * point belongs to the system's own disk.  A path without wildcard may be any
@@ -26,7 +27,8 @@ struct disk_id {
  */
 struct disk {
 	char *path;
-	int fd;		   /* descriptor of the folder; -1: not open */
+	int fd;		   /* descriptor of the folder, or the handle of a
+			      remote disk's; -1: not open */
 	struct disk_id id; /* identity, as of the last disk_open() */
 	/* A file system must be mounted here: the path was found by a wildcard,
 	 * or was a mount point when it was opened. */
@@ -97,6 +99,10 @@ void disk_list_open(struct disk_list *list, struct disks *disks);
  */
 int disk_open(struct disk *disk);
 void disk_close(struct disk *disk);
+
+/* Opens a disk's folder by its path.  Returns a descriptor or handle that the
+ * caller closes (file_close), or -errno. */
+int disk_folder_open(const char *path);
 
 /*
  * Checks by its path that a disk is there, without opening it, so that it can

@@ -48,6 +48,7 @@
 #include <unistd.h>
 
 #include "store/disk/layout.h"
+#include "store/disk/file.h"
 
 #define DIGITS	   "0123456789"
 #define ALNUM	   DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -155,7 +156,7 @@ is_same(int a, int b)
 {
 	struct stat x, y;
 
-	return !fstat(a, &x) && !fstat(b, &y) && x.st_dev == y.st_dev &&
+	return !file_stat(a, &x) && !file_stat(b, &y) && x.st_dev == y.st_dev &&
 	       x.st_ino == y.st_ino;
 }
 
@@ -170,7 +171,7 @@ layout_dir_open(int disk, const char *name, enum disk_links links)
 		fd = disk_open_at(disk, layout_dir(dir, name, looks[i]),
 				  O_RDONLY | O_DIRECTORY, links);
 		if (fd >= 0 && is_same(fd, disk)) {
-			close(fd);
+			file_close(fd);
 			fd = -EXDEV;
 		}
 		if (fd < 0 && fd != -ENOENT && fd != -ENOTDIR)

@@ -48,12 +48,12 @@ settle(struct folder *f, const struct index_record *r)
 			  O_WRONLY, DISK_NO_LINKS);
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, &st) < 0 ||
+	if (file_stat(fd, &st) < 0 ||
 	    ((uint64_t)st.st_size > r->bytes &&
-	     ftruncate(fd, (off_t)r->bytes) < 0) ||
-	    fdatasync(fd) < 0)
+	     file_cut(fd, (off_t)r->bytes) < 0) ||
+	    file_sync_data(fd) < 0)
 		err = -errno;
-	close(fd);
+	file_close(fd);
 	return err;
 }
 
@@ -67,9 +67,9 @@ settle_shared(struct folder *f)
 	fd = disk_open_at(f->dir, spot.file, O_WRONLY, DISK_NO_LINKS);
 	if (fd < 0)
 		return fd;
-	if (fdatasync(fd) < 0)
+	if (file_sync_data(fd) < 0)
 		err = -errno;
-	close(fd);
+	file_close(fd);
 	return err;
 }
 
@@ -84,7 +84,7 @@ add_records(struct folder *f, const struct index_record *records, size_t n)
 		if (records[i].kind == INDEX_BLOCK)
 			err = settle(f, &records[i]);
 	}
-	if (!err && (fdatasync(f->meta.fd) < 0 || fsync(f->dir) < 0))
+	if (!err && (file_sync_data(f->meta.fd) < 0 || file_sync(f->dir) < 0))
 		err = -errno;
 	return err ? err : index_append(&f->index, records, n);
 }
@@ -105,7 +105,7 @@ is_beginning(const struct folder *f, const char *entry)
 	return layout_plan_shared(&f->plan) &&
 	       !strcmp(entry, layout_data(file, f->plan.name, f->plan.layout,
 					  f->plan.extension)) &&
-	       !fstatat(f->dir, entry, &st, AT_SYMLINK_NOFOLLOW) &&
+	       !file_stat_at(f->dir, entry, &st, AT_SYMLINK_NOFOLLOW) &&
 	       st.st_size <= layout_plan_begin(&f->plan, NULL);
 }
 
@@ -114,16 +114,16 @@ has_only_beginnings(const struct folder *f)
 {
 	int fd =
 	    disk_open_at(f->dir, ".", O_RDONLY | O_DIRECTORY, DISK_NO_LINKS);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct file_list *dir = fd < 0 ? NULL : file_list_open(fd);
 	const struct dirent *e;
 	bool only = dir;
 
 	if (fd >= 0 && !dir)
-		close(fd);
-	while (only && (e = readdir(dir)))
+		file_close(fd);
+	while (only && (e = file_list_next(dir)))
 		only = is_beginning(f, e->d_name);
 	if (dir)
-		closedir(dir);
+		file_list_close(dir);
 	return only;
 }
 
@@ -137,11 +137,11 @@ data_sweep(const struct folder *f)
 	if (!layout_plan_shared(&f->plan))
 		return true;
 	layout_data(file, f->plan.name, f->plan.layout, f->plan.extension);
-	if (fstatat(f->dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (file_stat_at(f->dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT;
 	if (st.st_size > layout_plan_begin(&f->plan, NULL))
 		return false;
-	return unlinkat(f->dir, file, 0) == 0;
+	return file_remove_at(f->dir, file, 0) == 0;
 }
 
 /* Removes a folder that a crash interrupted before it had an index. */
@@ -152,10 +152,10 @@ sweep(struct folder *f)
 
 	if (!has_only_beginnings(f) || !data_sweep(f))
 		return;
-	unlinkat(f->dir, layout_index_new(file, f->plan.name), 0);
-	unlinkat(f->dir, layout_meta(file, f->plan.name), 0);
-	unlinkat(f->disk, layout_dir(file, f->plan.name, f->plan.layout),
-		 AT_REMOVEDIR);
+	file_remove_at(f->dir, layout_index_new(file, f->plan.name), 0);
+	file_remove_at(f->dir, layout_meta(file, f->plan.name), 0);
+	file_remove_at(f->disk, layout_dir(file, f->plan.name, f->plan.layout),
+		       AT_REMOVEDIR);
 }
 
 /* ---- opening again ------------------------------------------------------- */
@@ -171,7 +171,7 @@ static int
 cut_tail(struct append_file *tail, uint64_t bytes)
 {
 	tail->bytes = (off_t)bytes;
-	return ftruncate(tail->fd, tail->bytes) < 0 ? -errno : 0;
+	return file_cut(tail->fd, tail->bytes) < 0 ? -errno : 0;
 }
 
 /* Refuses a recording that has an end record. */

@@ -119,7 +119,7 @@ read_text(struct leftover_scan *s)
 	fd = disk_open_at(s->dir, file, O_RDONLY, DISK_NO_LINKS);
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : failed(l, file, fd);
-	if (fstat(fd, &st) < 0)
+	if (file_stat(fd, &st) < 0)
 		err = -errno;
 	else if ((uint64_t)st.st_size > meta_most(s->record, s->records))
 		err = -EFBIG;
@@ -134,7 +134,7 @@ read_text(struct leftover_scan *s)
 	}
 	end = got > 0 ? memrchr(l->text, '\n', (size_t)got) : NULL;
 	l->bytes = end ? (size_t)(end - l->text) + 1 : 0;
-	close(fd);
+	file_close(fd);
 	return err ? failed(l, file, err) : 0;
 }
 
@@ -288,9 +288,9 @@ has_bytes(int fd, uint64_t from, uint64_t bytes)
 	struct stat st;
 	off_t hole;
 
-	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size < from + bytes)
+	if (file_stat(fd, &st) < 0 || (uint64_t)st.st_size < from + bytes)
 		return false;
-	hole = bytes ? lseek(fd, (off_t)from, SEEK_HOLE) : -1;
+	hole = bytes ? file_seek(fd, (off_t)from, SEEK_HOLE) : -1;
 	return hole < 0 || (uint64_t)hole >= from + bytes;
 }
 
@@ -305,16 +305,16 @@ take_names(struct leftover_scan *s)
 	const struct dirent *e;
 	struct leftover *b;
 	uint64_t number;
-	DIR *dir;
+	struct file_list *dir;
 
-	dir = fd < 0 ? NULL : fdopendir(fd);
+	dir = fd < 0 ? NULL : file_list_open(fd);
 	if (!dir) {
 		if (fd < 0)
 			return fd;
-		close(fd);
+		file_close(fd);
 		return -ENOMEM;
 	}
-	while (!err && (e = readdir(dir))) {
+	while (!err && (e = file_list_next(dir))) {
 		if (!layout_chunk_number(e->d_name, s->plan->name, &number))
 			continue;
 		l->chunks = true;
@@ -327,7 +327,7 @@ take_names(struct leftover_scan *s)
 		else
 			err = -ENOMEM;
 	}
-	closedir(dir);
+	file_list_close(dir);
 	return err;
 }
 
@@ -383,7 +383,7 @@ look_at_chunks(struct leftover_scan *s)
 		fd = disk_open_at(s->dir, file, O_RDONLY, DISK_NO_LINKS);
 		b->whole = fd >= 0 && has_bytes(fd, 0, b->record.bytes);
 		if (fd >= 0)
-			close(fd);
+			file_close(fd);
 	}
 	return 0;
 }
@@ -468,13 +468,13 @@ look_at_data(struct leftover_scan *s)
 		return failed(l, spot.file, fd);
 	if (fd < 0)
 		return 0;
-	if (fstat(fd, &st) < 0)
+	if (file_stat(fd, &st) < 0)
 		err = -errno;
 	else if (s->plan->layout == LAYOUT_MARK6)
 		err = take_headers(s, fd, (uint64_t)st.st_size);
 	for (size_t i = 0; !err && i < l->n; i++)
 		measure(s, &l->block[i], fd, (uint64_t)st.st_size);
-	close(fd);
+	file_close(fd);
 	return err;
 }
 

@@ -52,7 +52,7 @@ read_head(const struct recovery *r, unsigned disk)
 	int fd;
 
 	fd = recover_open(r, disk, layout_meta(file, r->rec->name), O_RDONLY);
-	from = fd < 0 ? NULL : fdopen(fd, "r");
+	from = fd < 0 ? NULL : file_stream(fd);
 	if (!from)
 		return NULL;
 	length = getline(&line, &room, from);
@@ -129,11 +129,11 @@ recover_note(const struct recovery *r, unsigned disk, const json_t *line)
 		err = meta_append(&meta, r->rec->head);
 	if (!err)
 		err = meta_append(&meta, line);
-	if (!err && fdatasync(meta.fd) < 0)
+	if (!err && file_sync_data(meta.fd) < 0)
 		err = -errno;
 	if (all)
 		part->meta_bytes = (uint64_t)meta.bytes;
-	close(meta.fd);
+	file_close(meta.fd);
 	return err;
 }
 
@@ -145,10 +145,10 @@ is_begun(const struct recovery *r, unsigned disk)
 	char file[LAYOUT_FILE];
 	int fd = recover_open(r, disk, layout_index_new(file, r->rec->name),
 			      O_RDONLY);
-	bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
+	bool locked = fd >= 0 && file_lock(fd, LOCK_SH | LOCK_NB) < 0;
 
 	if (fd >= 0)
-		close(fd);
+		file_close(fd);
 	return locked;
 }
 
@@ -187,7 +187,7 @@ recover_add(struct recovery *r, unsigned disk,
 	if (r->dry)
 		return 0;
 	if (part->ended) {
-		if (ftruncate(index->fd, index->bytes - INDEX_BYTES) < 0)
+		if (file_cut(index->fd, index->bytes - INDEX_BYTES) < 0)
 			return -errno;
 		index->bytes -= INDEX_BYTES;
 		part->ended = false;
@@ -209,7 +209,7 @@ recover_rewrite(struct recovery *r, unsigned disk)
 		return recover_refused(
 		    r, disk, layout_index_new(file, r->rec->name), err);
 	if (!r->dry && old >= 0)
-		close(old);
+		file_close(old);
 	part->ended = false;
 	return 0;
 }
@@ -403,11 +403,11 @@ healed_write(struct recovery *r, const struct orphan *o,
 		return fd;
 	err = write_whole(fd, data, record->bytes, o->left.at);
 	if (!err && !layout_plan_shared(&r->rec->plan) &&
-	    ftruncate(fd, (off_t)record->bytes) < 0)
+	    file_cut(fd, (off_t)record->bytes) < 0)
 		err = -errno;
-	if (!err && fdatasync(fd) < 0)
+	if (!err && file_sync_data(fd) < 0)
 		err = -errno;
-	close(fd);
+	file_close(fd);
 	if (!err && !recording_has_line(r->rec, o->number, o->disk))
 		line = recording_line(r->rec, o->number);
 	if (line)
@@ -640,7 +640,7 @@ close_disk(struct recovery *r, unsigned disk, const struct index_record *end,
 
 	if (!err)
 		err = write_cfg(r, disk, end);
-	if (!err && fsync(r->rec->part[disk].dir) < 0)
+	if (!err && file_sync(r->rec->part[disk].dir) < 0)
 		err = -errno;
 	if (!err)
 		err = recover_add(r, disk, end);
@@ -721,7 +721,7 @@ unlock_all(struct recovery *r)
 {
 	for (unsigned i = 0; r->index && i < r->disks->n; i++) {
 		if (r->index[i].fd >= 0)
-			close(r->index[i].fd);
+			file_close(r->index[i].fd);
 	}
 	free(r->index);
 }
@@ -747,15 +747,14 @@ is_written_elsewhere(const struct recovery *r)
 		if (locked || !json_is_string(path) ||
 		    is_among(r->disks, json_string_value(path)))
 			continue;
-		disk = open(json_string_value(path),
-			    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		disk = disk_folder_open(json_string_value(path));
 		if (disk < 0)
 			continue;
 		fd = disk_open_at(disk, file, O_RDONLY, DISK_NO_LINKS);
-		locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
+		locked = fd >= 0 && file_lock(fd, LOCK_SH | LOCK_NB) < 0;
 		if (fd >= 0)
-			close(fd);
-		close(disk);
+			file_close(fd);
+		file_close(disk);
 	}
 	return locked;
 }

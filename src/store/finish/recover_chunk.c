@@ -235,7 +235,7 @@ is_all(const uint8_t *data, size_t bytes, uint32_t word)
 static bool
 is_written(int fd, uint64_t at, uint64_t bytes)
 {
-	off_t hole = lseek(fd, (off_t)at, SEEK_HOLE);
+	off_t hole = file_seek(fd, (off_t)at, SEEK_HOLE);
 
 	return hole < 0 || (uint64_t)hole >= at + bytes;
 }
@@ -306,8 +306,8 @@ look_through(struct slots_scan *l)
 
 		if (!(l->present[slot / 64] & bit))
 			continue;
-		got = pread(l->fd, l->payload, payload,
-			    (off_t)(l->at + (uint64_t)slot * payload));
+		got = file_read(l->fd, l->payload, payload,
+				(off_t)(l->at + (uint64_t)slot * payload));
 		if (got < 0)
 			return -errno;
 		if (got == (ssize_t)payload && is_present(l, slot, &p))
@@ -375,9 +375,9 @@ cut_chunk(struct recovery *r, const struct orphan *o, int fd,
 	 */
 	if (layout_plan_shared(
 		&r->rec->plan)) /* cut once all blocks are known */
-		return r->dry || fdatasync(fd) == 0 ? 0 : -errno;
+		return r->dry || file_sync_data(fd) == 0 ? 0 : -errno;
 	if (!r->dry &&
-	    (ftruncate(fd, (off_t)record->bytes) < 0 || fdatasync(fd) < 0))
+	    (file_cut(fd, (off_t)record->bytes) < 0 || file_sync_data(fd) < 0))
 		return -errno;
 	if (o->bytes > record->bytes)
 		r->report->cut += o->bytes - record->bytes;
@@ -406,7 +406,8 @@ remove_chunk(struct recovery *r, const struct orphan *o, int fd)
 				    file);
 	} else {
 		layout_chunk(file, r->rec->name, o->number);
-		if (!r->dry && unlinkat(r->rec->part[o->disk].dir, file, 0) < 0)
+		if (!r->dry &&
+		    file_remove_at(r->rec->part[o->disk].dir, file, 0) < 0)
 			err = -errno;
 		recover_say(r,
 			    "chunk %" PRIu64 " on %s had no packet, and is "
@@ -482,7 +483,7 @@ row_record(struct recovery *r, const struct orphan *o, int fd,
 	   struct index_record *record)
 {
 	const struct index_record *note = recover_noted(r, o->number);
-	off_t hole = lseek(fd, 0, SEEK_HOLE);
+	off_t hole = file_seek(fd, 0, SEEK_HOLE);
 	uint64_t bytes = o->bytes;
 	struct heap_chunk row;
 	int err;
@@ -692,19 +693,19 @@ recover_chunk(struct recovery *r, const struct orphan *o,
 		return fd;
 	if (written) {
 		err = cut_chunk(r, o, fd, record);
-		close(fd);
+		file_close(fd);
 		return err;
 	}
-	if (!fstat(fd, &st)) /* unless packets say more */
+	if (!file_stat(fd, &st)) /* unless packets say more */
 		record->first_ns = record->last_ns =
 		    (int64_t)st.st_mtim.tv_sec * NS_SECOND + st.st_mtim.tv_nsec;
 	ease_file(fd);
-	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	file_advise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	switch (r->rec->shape.store) {
 	case HEAP_ROW: err = row_record(r, o, fd, record); break;
 	case HEAP_CUBE: err = cube_record(r, o, fd, record); break;
 	default: err = slots_record(r, o, fd, record); break;
 	}
-	close(fd);
+	file_close(fd);
 	return err;
 }

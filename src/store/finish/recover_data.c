@@ -99,7 +99,7 @@ is_untold(const struct recovery *r, unsigned disk, int fd, uint64_t end)
 	uint64_t told = told_end(r, disk, end);
 	struct stat st;
 
-	if (fstat(fd, &st) < 0 ||
+	if (file_stat(fd, &st) < 0 ||
 	    (uint64_t)st.st_size < told + r->rec->shape.payload ||
 	    !file_has_data(fd, told))
 		return false;
@@ -121,7 +121,7 @@ cut(struct recovery *r, unsigned disk, int fd, uint64_t end)
 {
 	struct stat st;
 
-	if (fstat(fd, &st) < 0)
+	if (file_stat(fd, &st) < 0)
 		return -errno;
 	if ((uint64_t)st.st_size < end)
 		return 0;
@@ -133,7 +133,7 @@ cut(struct recovery *r, unsigned disk, int fd, uint64_t end)
 	}
 	if (r->dry)
 		return 0;
-	if (ftruncate(fd, (off_t)end) < 0 || fdatasync(fd) < 0)
+	if (file_cut(fd, (off_t)end) < 0 || file_sync_data(fd) < 0)
 		return -errno;
 	return 0;
 }
@@ -153,6 +153,6 @@ recover_data_end(struct recovery *r, unsigned disk)
 		err = shorten(r, fd, last, &end);
 	if (!err && !is_untold(r, disk, fd, end))
 		err = cut(r, disk, fd, end);
-	close(fd);
+	file_close(fd);
 	return err;
 }

@@ -37,7 +37,7 @@ cut_sums(struct recovery *r, unsigned disk, int fd)
 	if (!sums->torn)
 		return 0;
 	if (!r->dry &&
-	    (ftruncate(fd, (off_t)sums->end) < 0 || fdatasync(fd) < 0))
+	    (file_cut(fd, (off_t)sums->end) < 0 || file_sync_data(fd) < 0))
 		return -errno;
 	recover_say(r,
 		    "cut %" PRIu64 " bytes that are no record from the "
@@ -72,7 +72,7 @@ read_sums(struct recovery *r)
 			continue;
 		if (!sums_read(fd, &r->sums[i]))
 			err = cut_sums(r, i, fd);
-		close(fd);
+		file_close(fd);
 	}
 	return err;
 }
@@ -116,7 +116,7 @@ take_sum(const struct recovery *r, unsigned disk, uint64_t number,
 		at += part;
 	}
 	if (fd >= 0)
-		close(fd);
+		file_close(fd);
 	free(data);
 	return err;
 }
@@ -174,11 +174,11 @@ sums_put(struct recovery *r, unsigned disk, const struct block *b)
 		free(raw);
 		return to.fd;
 	}
-	to.bytes = lseek(to.fd, 0, SEEK_END);
+	to.bytes = file_seek(to.fd, 0, SEEK_END);
 	err = append_bytes(&to, raw, bytes);
-	if (!err && fdatasync(to.fd) < 0)
+	if (!err && file_sync_data(to.fd) < 0)
 		err = -errno;
-	close(to.fd);
+	file_close(to.fd);
 	free(raw);
 	return err;
 }
@@ -291,8 +291,8 @@ written(const struct recovery *r, unsigned disk, uint64_t number)
 
 	if (fd < 0)
 		return 0;
-	hole = lseek(fd, 0, SEEK_HOLE);
-	close(fd);
+	hole = file_seek(fd, 0, SEEK_HOLE);
+	file_close(fd);
 	return hole < 0 ? 0 : (uint64_t)hole;
 }
 
@@ -416,8 +416,9 @@ recover_rename(struct recovery *r, unsigned disk, uint64_t number, char *aside)
 			return -EEXIST;
 		}
 		layout_aside(aside, r->rec->name, number, tries++);
-	} while (!faccessat(dir, aside, F_OK, AT_SYMLINK_NOFOLLOW));
-	if (!r->dry && (renameat(dir, file, dir, aside) < 0 || fsync(dir) < 0))
+	} while (!file_access_at(dir, aside, F_OK, AT_SYMLINK_NOFOLLOW));
+	if (!r->dry &&
+	    (file_rename_at(dir, file, dir, aside) < 0 || file_sync(dir) < 0))
 		return -errno;
 	return 0;
 }
@@ -550,8 +551,8 @@ cut_index(struct recovery *r, unsigned disk)
 	r->index[disk].bytes = (off_t)good;
 	if (!part->torn)
 		return 0;
-	if (!r->dry && (ftruncate(r->index[disk].fd, (off_t)good) < 0 ||
-			fdatasync(r->index[disk].fd) < 0))
+	if (!r->dry && (file_cut(r->index[disk].fd, (off_t)good) < 0 ||
+			file_sync_data(r->index[disk].fd) < 0))
 		return -errno;
 	recover_say(r,
 		    "cut %" PRIu64 " bytes that are no record from the "

@@ -21,6 +21,7 @@
 #include "store/foreign/foreign.h"
 #include "store/record/meta.h"
 #include "store/finish/recover_priv.h"
+#include "store/disk/file.h"
 
 static int
 cannot(const struct recovery *r, struct fault *fault, const char *why)
@@ -47,7 +48,7 @@ make_folders(struct recovery *r)
 
 		if (part->dir < 0)
 			continue;
-		if (mkdirat(disk, dir, 0755) < 0 && errno != EEXIST)
+		if (file_mkdir_at(disk, dir, 0755) < 0 && errno != EEXIST)
 			return -errno;
 		fd = disk_open_at(disk, dir, O_RDONLY | O_DIRECTORY,
 				  DISK_NO_LINKS);
@@ -56,7 +57,7 @@ make_folders(struct recovery *r)
 				 r->disks->disk[i].path, dir);
 			return fd;
 		}
-		close(part->dir);
+		file_close(part->dir);
 		part->dir = fd;
 	}
 	return 0;
@@ -159,7 +160,7 @@ meta_empty(const struct recovery *r, unsigned disk)
 			  O_WRONLY | O_CREAT | O_TRUNC);
 	if (fd < 0)
 		return fd;
-	close(fd);
+	file_close(fd);
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 #include "store/recording/recording_priv.h"
 #include "store/finish/leftovers.h"
 #include "store/finish/resume.h"
+#include "store/disk/file.h"
 
 /* ---- does the stream fit? ------------------------------------------------ */
 
@@ -134,8 +135,8 @@ is_protected(const struct recording *rec, const struct recording_part *part)
 {
 	char file[LAYOUT_FILE];
 
-	return !faccessat(part->dir, layout_protect(file, rec->name), F_OK,
-			  AT_SYMLINK_NOFOLLOW);
+	return !file_access_at(part->dir, layout_protect(file, rec->name), F_OK,
+			       AT_SYMLINK_NOFOLLOW);
 }
 
 /* ---- one disk ------------------------------------------------------------ */

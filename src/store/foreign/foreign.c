@@ -28,6 +28,7 @@
 #include "base/text.h"
 #include "store/foreign/foreign_piece.h"
 #include "store/record/meta.h"
+#include "store/disk/file.h"
 
 void
 foreign_note(struct foreign *f, const char *format, ...)
@@ -296,7 +297,7 @@ foreign_close(struct foreign *f)
 		return;
 	for (unsigned i = 0; f->part && i < f->disks->n; i++) {
 		if (f->part[i].dir >= 0)
-			close(f->part[i].dir);
+			file_close(f->part[i].dir);
 	}
 	free(f->part);
 	json_decref(f->head);
@@ -466,8 +467,8 @@ foreign_chunk_bytes(const struct foreign *f, uint64_t number)
 
 	if (!p)
 		return -ENOENT;
-	if (fstatat(f->disks->disk[p->disk].fd, path_of(f, p, path), &st, 0) <
-	    0)
+	if (file_stat_at(f->disks->disk[p->disk].fd, path_of(f, p, path), &st,
+			 0) < 0)
 		return -errno;
 	there = (uint64_t)st.st_size;
 	there = there > p->offset ? there - p->offset : 0;
@@ -498,9 +499,9 @@ is_regular(const struct foreign *f, unsigned disk)
 		at += step;
 	}
 	/* Our folder goes beside the file, in the disk's own folder. */
-	return !fstatat(f->disks->disk[disk].fd, f->part[disk].folder, &here,
-			0) &&
-	       !fstatat(f->disks->disk[disk].fd, ".", &there, 0) &&
+	return !file_stat_at(f->disks->disk[disk].fd, f->part[disk].folder,
+			     &here, 0) &&
+	       !file_stat_at(f->disks->disk[disk].fd, ".", &there, 0) &&
 	       here.st_ino == there.st_ino && here.st_dev == there.st_dev &&
 	       layout_dir(dir, f->name, LAYOUT_MARK6);
 }
@@ -516,8 +517,9 @@ has_links(const struct foreign *f)
 	for (size_t i = 0; i < f->pieces; i++) {
 		const struct foreign_piece *p = &f->piece[i];
 
-		if (!fstatat(f->disks->disk[p->disk].fd, path_of(f, p, path),
-			     &st, AT_SYMLINK_NOFOLLOW) &&
+		if (!file_stat_at(f->disks->disk[p->disk].fd,
+				  path_of(f, p, path), &st,
+				  AT_SYMLINK_NOFOLLOW) &&
 		    S_ISLNK(st.st_mode))
 			return true;
 	}

@@ -25,6 +25,7 @@
 #include "store/record/fill.h"
 #include "store/foreign/foreign_piece.h"
 #include "store/record/geometry.h"
+#include "store/disk/file.h"
 
 #define LOOK_NS NS_SECOND
 
@@ -64,7 +65,7 @@ is_filler_at(const struct foreign *f, int fd, uint64_t at, bool begins)
 	size_t bytes = packet < HEAD ? packet : HEAD;
 	uint8_t head[HEAD];
 
-	if (pread(fd, head, bytes, (off_t)at) != (ssize_t)bytes)
+	if (file_read(fd, head, bytes, (off_t)at) != (ssize_t)bytes)
 		return false;
 	return is_pattern(head, bytes) ||
 	       (begins && is_vdif_filler(f, head, bytes));
@@ -115,7 +116,7 @@ look_at(struct fill_search *s, uint64_t n)
 
 	if (s->fd < 0 || i != s->piece) {
 		if (s->fd >= 0)
-			close(s->fd);
+			file_close(s->fd);
 		s->fd = foreign_piece_open(f, p);
 		s->piece = i;
 	}
@@ -136,9 +137,9 @@ stretch_fetch(const struct fill_search *s, uint64_t from)
 	uint64_t slot = from - p->before;
 
 	if (s->fd >= 0 && from >= p->before && slot < foreign_slots(f, p))
-		posix_fadvise(s->fd, (off_t)(p->offset + slot * f->form.packet),
-			      (off_t)STRETCH * f->form.packet,
-			      POSIX_FADV_WILLNEED);
+		file_advise(s->fd, (off_t)(p->offset + slot * f->form.packet),
+			    (off_t)STRETCH * f->form.packet,
+			    POSIX_FADV_WILLNEED);
 }
 
 /* Visits every stretch once, each far from the one before it, until the time is
@@ -164,7 +165,7 @@ look_all(struct fill_search *s, uint64_t packets)
 		at = (at + step) % n;
 	}
 	if (s->fd >= 0)
-		close(s->fd);
+		file_close(s->fd);
 }
 
 /* Estimates the fill of each piece where not all packets were looked at: the

@@ -61,9 +61,9 @@ look_behind(int disk, const char *folder, const char *name, struct stat *st)
 	fd = disk_open_at(disk, path, O_RDONLY, DISK_LINKS);
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, st) < 0)
+	if (file_stat(fd, st) < 0)
 		err = -errno;
-	close(fd);
+	file_close(fd);
 	return err;
 }
 
@@ -77,7 +77,7 @@ look_at(struct foreign *f, const char *file, struct foreign_piece *p)
 	struct stat st;
 	int err = 0;
 
-	if (fstatat(part->dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (file_stat_at(part->dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return false;
 	if (S_ISLNK(st.st_mode))
 		err = look_behind(disk->fd, f->name, file, &st);
@@ -98,14 +98,14 @@ open_folder(int disk, const char *name)
 	return disk_open_at(disk, name, O_RDONLY | O_DIRECTORY, DISK_LINKS);
 }
 
-static DIR *
+static struct file_list *
 list_folder(int disk, const char *name)
 {
 	int fd = open_folder(disk, name);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct file_list *dir = fd < 0 ? NULL : file_list_open(fd);
 
 	if (fd >= 0 && !dir)
-		close(fd);
+		file_close(fd);
 	return dir;
 }
 
@@ -141,7 +141,7 @@ read_cfg(struct foreign *f, unsigned disk)
 			f->cfg = cfg;
 	}
 	if (fd >= 0)
-		close(fd);
+		file_close(fd);
 	free(text);
 }
 
@@ -172,16 +172,16 @@ take_file(struct folder_look *l, const char *file)
 static int
 take_folder(struct folder_look *l)
 {
-	struct dirent *entry;
+	const struct dirent *entry;
 	int err = 0;
-	DIR *dir;
+	struct file_list *dir;
 
 	dir = list_folder(l->f->part[l->disk].dir, ".");
 	if (!dir)
 		return 0;
-	while (!err && (entry = readdir(dir)))
+	while (!err && (entry = file_list_next(dir)))
 		err = take_file(l, entry->d_name);
-	closedir(dir);
+	file_list_close(dir);
 	if (!err)
 		read_cfg(l->f, l->disk);
 	return err;
@@ -263,14 +263,14 @@ walk_begin(struct sg_walk *w)
 			     DISK_LINKS);
 	if (w->fd < 0)
 		return w->fd;
-	if (fstat(w->fd, &st) < 0 ||
+	if (file_stat(w->fd, &st) < 0 ||
 	    read_whole(w->fd, raw, sizeof raw, 0) != sizeof raw ||
 	    sg_header_read(&w->header, raw)) {
-		close(w->fd);
+		file_close(w->fd);
 		w->fd = -1;
 		return -EBADMSG;
 	}
-	posix_fadvise(w->fd, 0, 0, POSIX_FADV_RANDOM);
+	file_advise(w->fd, 0, 0, POSIX_FADV_RANDOM);
 	w->at = w->last = SG_HEADER;
 	w->end = (uint64_t)st.st_size;
 	w->changed_ns =
@@ -281,7 +281,7 @@ walk_begin(struct sg_walk *w)
 static void
 walk_end(struct sg_walk *w)
 {
-	close(w->fd);
+	file_close(w->fd);
 	w->fd = -1;
 }
 
@@ -388,8 +388,8 @@ walk_step(struct sg_walk *w)
 	int err = is_flood(w) ? -ENODATA : read_block(w, w->at, &b);
 
 	if (!err) {
-		posix_fadvise(w->fd, (off_t)(w->at + w->header.block_bytes),
-			      SG_BLOCK, POSIX_FADV_WILLNEED);
+		file_advise(w->fd, (off_t)(w->at + w->header.block_bytes),
+			    SG_BLOCK, POSIX_FADV_WILLNEED);
 		return take_block(w, &b);
 	}
 	if (err == -ENODATA || err == -ENOMEM || !resume(w))
@@ -477,7 +477,7 @@ is_sg(int disk, const char *folder, const char *file)
 		return false;
 	is = read_whole(fd, raw, sizeof raw, 0) == sizeof raw &&
 	     !sg_header_read(&h, raw);
-	close(fd);
+	file_close(fd);
 	return is;
 }
 
@@ -552,7 +552,7 @@ forget_parts(struct foreign *f)
 {
 	for (unsigned i = 0; i < f->disks->n; i++) {
 		if (f->part[i].dir >= 0)
-			close(f->part[i].dir);
+			file_close(f->part[i].dir);
 		f->part[i].dir = -1;
 	}
 }
@@ -581,22 +581,22 @@ has_chunk(int disk, const char *folder, const char *name)
 {
 	enum { ENTRIES = 4096 };
 	char path[FOREIGN_PATH];
-	struct dirent *entry;
+	const struct dirent *entry;
 	bool has = false;
 	uint64_t number;
-	DIR *dir;
+	struct file_list *dir;
 
 	snprintf(path, sizeof path, "%s/%s", folder, name);
 	dir = list_folder(disk, path);
 	for (int i = 0; dir && i < ENTRIES && !has; i++) {
-		entry = readdir(dir);
+		entry = file_list_next(dir);
 		if (!entry)
 			break;
 		has = layout_chunk_number(entry->d_name, name, &number) ||
 		      (entry->d_type == DT_REG && !strcmp(entry->d_name, name));
 	}
 	if (dir)
-		closedir(dir);
+		file_list_close(dir);
 	return has;
 }
 
@@ -623,7 +623,7 @@ foreign_stat(int disk, const char *name, struct stat *st)
 		return false;
 	for (size_t i = 0; i < sizeof sg_folder / sizeof *sg_folder; i++) {
 		snprintf(path, sizeof path, "%s/%s", sg_folder[i], name);
-		if (!fstatat(disk, path, st, 0) && S_ISREG(st->st_mode))
+		if (!file_stat_at(disk, path, st, 0) && S_ISREG(st->st_mode))
 			return true;
 	}
 	return false;
@@ -632,19 +632,19 @@ foreign_stat(int disk, const char *name, struct stat *st)
 static size_t
 unnamed_in(int disk, const char *folder)
 {
-	DIR *dir = list_folder(disk, folder);
-	struct dirent *entry;
+	struct file_list *dir = list_folder(disk, folder);
+	const struct dirent *entry;
 	struct stat st;
 	size_t n = 0;
 
-	while (dir && (entry = readdir(dir))) {
+	while (dir && (entry = file_list_next(dir))) {
 		if (*entry->d_name == '.' || foreign_name_good(entry->d_name))
 			continue;
-		n += !fstatat(dirfd(dir), entry->d_name, &st, 0) &&
+		n += !file_stat_at(file_list_fd(dir), entry->d_name, &st, 0) &&
 		     S_ISDIR(st.st_mode);
 	}
 	if (dir)
-		closedir(dir);
+		file_list_close(dir);
 	return n;
 }
 

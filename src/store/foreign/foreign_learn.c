@@ -34,7 +34,7 @@ void
 packet_cursor_close(struct packet_cursor *g)
 {
 	if (g->fd >= 0)
-		close(g->fd);
+		file_close(g->fd);
 	g->fd = -1;
 }
 
@@ -58,8 +58,8 @@ packet_read(struct packet_cursor *g, size_t piece, uint64_t slot,
 	if (bytes > sizeof raw)
 		bytes = sizeof raw;
 	if (g->fd < 0 ||
-	    pread(g->fd, raw, bytes,
-		  (off_t)(at->offset + slot * f->form.packet)) != bytes)
+	    file_read(g->fd, raw, bytes,
+		      (off_t)(at->offset + slot * f->form.packet)) != bytes)
 		return false;
 	f->format->parse(&f->shape, prefix ? raw : NULL, raw + prefix, p);
 	return true;
@@ -81,7 +81,7 @@ look(struct foreign *f, size_t piece, uint32_t packet, uint8_t *data)
 	got = read_whole(fd, data, p->stored < MEGA ? p->stored : MEGA,
 			 p->offset);
 	found = got > 0 && packet_form_find(&form, data, (size_t)got, packet);
-	close(fd);
+	file_close(fd);
 	if (found)
 		f->form = form;
 	return found;
@@ -256,7 +256,7 @@ cut_blank(struct foreign *f, struct foreign_piece *p)
 		else
 			low = middle + 1;
 	}
-	close(fd);
+	file_close(fd);
 	if (p->stored == low * f->form.packet)
 		return;
 	foreign_note(f,

@@ -118,8 +118,8 @@ vbs_cfg_write(int dir, const char *name, const struct vbs_cfg *cfg)
 	if (fd < 0)
 		return fd;
 	err = write_whole(fd, text, strlen(text), 0);
-	if (!err && fdatasync(fd) < 0)
+	if (!err && file_sync_data(fd) < 0)
 		err = -errno;
-	close(fd);
+	file_close(fd);
 	return err;
 }

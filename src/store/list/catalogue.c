@@ -24,6 +24,7 @@
 #include "store/list/catalogue.h"
 #include "store/foreign/foreign.h"
 #include "store/recording/recording.h"
+#include "store/disk/file.h"
 
 enum {
 	SETTLED_S = 2, /* seconds; more than the grain of any file system */
@@ -647,12 +648,12 @@ is_unchanged(struct disk_state *s, const struct disk *disk)
 	struct stat st;
 	bool same;
 
-	if (disk->fd >= 0 && !fstat(disk->fd, &st)) {
+	if (disk->fd >= 0 && !file_stat(disk->fd, &st)) {
 		now.there = true;
 		now.device = st.st_dev;
 		now.inode = st.st_ino;
 		now.changed = st.st_mtim;
-		if (!fstatat(disk->fd, FOREIGN_DATA, &st, 0) &&
+		if (!file_stat_at(disk->fd, FOREIGN_DATA, &st, 0) &&
 		    is_earlier(&now.changed, &st.st_mtim))
 			now.changed = st.st_mtim;
 	}

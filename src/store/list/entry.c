@@ -89,7 +89,7 @@ stamp_look(struct disk_stamp *s, const struct disks *disks, unsigned disk,
 	int fd = disks->disk[disk].fd;
 	struct stat st;
 
-	if (dir >= 0 ? fstat(dir, &st) < 0
+	if (dir >= 0 ? file_stat(dir, &st) < 0
 		     : fd < 0 || !foreign_stat(fd, name, &st))
 		return false;
 	s->changed_ns = st.st_mtim.tv_sec * NS_SECOND + st.st_mtim.tv_nsec;
@@ -111,7 +111,7 @@ entry_stamp(const struct disks *disks, const char *name)
 		if (stamp_look(&s, disks, i, name, dir))
 			stamp += s.stamp;
 		if (dir >= 0)
-			close(dir);
+			file_close(dir);
 	}
 	return stamp;
 }
@@ -174,7 +174,7 @@ entry_tail(int fd)
 	size_t length = 0;
 	struct stat st;
 
-	if (fstat(fd, &st) < 0)
+	if (file_stat(fd, &st) < 0)
 		return NULL;
 	size = (uint64_t)st.st_size;
 	for (want = TAIL_FIRST; !line && want <= LINE_MOST; want *= 8) {
@@ -204,7 +204,7 @@ entry_tail(int fd)
 static bool
 has_file(int dir, const char *file)
 {
-	return !faccessat(dir, file, F_OK, AT_SYMLINK_NOFOLLOW);
+	return !file_access_at(dir, file, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
 /* Reads the end of a disk's index.  A writer holds a lock on it; the lock is
@@ -224,11 +224,11 @@ look_index(struct entry_look *l, int dir)
 	if (fd < 0)
 		return;
 	l->indexed = true;
-	if (flock(fd, LOCK_SH | LOCK_NB) < 0)
+	if (file_lock(fd, LOCK_SH | LOCK_NB) < 0)
 		l->locked = true;
 	else
-		flock(fd, LOCK_UN);
-	if (fstat(fd, &st) < 0)
+		file_lock(fd, LOCK_UN);
+	if (file_stat(fd, &st) < 0)
 		goto out;
 	n = (uint64_t)st.st_size / INDEX_BYTES;
 	l->records += n;
@@ -242,7 +242,7 @@ look_index(struct entry_look *l, int dir)
 		l->end = r;
 	l->ended = true;
 out:
-	close(fd);
+	file_close(fd);
 }
 
 static void
@@ -261,7 +261,7 @@ look_meta(struct entry_look *l, int dir)
 		l->head = entry_head(fd);
 	if (l->ended && !l->tail)
 		l->tail = entry_tail(fd);
-	close(fd);
+	file_close(fd);
 }
 
 static void
@@ -299,7 +299,7 @@ look_disk(struct entry_look *l, const struct disks *disks, unsigned disk)
 	look_marks(e, dir, l->name);
 	look_index(l, dir);
 	look_meta(l, dir);
-	close(dir);
+	file_close(dir);
 }
 
 /* ---- what it adds up to ------------------------------------------------ */
@@ -411,9 +411,9 @@ parity_left(const struct entry_look *l, const struct disks *disks)
 		if (fd >= 0 && parity_read(&t, fd, i, &at) == -ENOMEM)
 			err = -ENOMEM;
 		if (fd >= 0)
-			close(fd);
+			file_close(fd);
 		if (dir >= 0)
-			close(dir);
+			file_close(dir);
 	}
 	if (rows && !err)
 		err = parity_sort(&t);
@@ -566,7 +566,7 @@ stamp_all(struct entry *e, const struct disks *disks, const char *name)
 		if (dir < 0)
 			continue;
 		look_marks(e, dir, name);
-		close(dir);
+		file_close(dir);
 	}
 }
 

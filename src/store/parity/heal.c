@@ -144,7 +144,7 @@ fetch_drop(struct heal_fetch *f)
 	pthread_mutex_unlock(&f->lock);
 	if (!last)
 		return;
-	close(f->is.dir);
+	file_close(f->is.dir);
 	pthread_cond_destroy(&f->news);
 	pthread_mutex_destroy(&f->lock);
 	free(f->data);
@@ -159,8 +159,8 @@ advise(const struct heal_fetch *f, uint64_t at, uint64_t bytes)
 	uint64_t end = at + bytes < f->is.bytes ? at + bytes : f->is.bytes;
 
 	for (; at < end; at += STEP)
-		posix_fadvise(f->fd, (off_t)(f->is.offset + at), STEP,
-			      POSIX_FADV_WILLNEED);
+		file_advise(f->fd, (off_t)(f->is.offset + at), STEP,
+			    POSIX_FADV_WILLNEED);
 }
 
 /* Waits for a slot that the sum has used.  NULL: nobody wants the source any
@@ -193,7 +193,7 @@ static void
 direct_close(struct heal_fetch *f)
 {
 	if (f->direct >= 0)
-		close(f->direct);
+		file_close(f->direct);
 	f->direct = -1;
 }
 
@@ -205,8 +205,9 @@ piece_read(struct heal_fetch *f, uint8_t *slot, size_t part, uint64_t at)
 	ssize_t got;
 
 	if (f->direct >= 0) {
-		got = pread(f->direct, slot, (part + PAGE - 1) / PAGE * PAGE,
-			    (off_t)(f->is.offset + at));
+		got =
+		    file_read(f->direct, slot, (part + PAGE - 1) / PAGE * PAGE,
+			      (off_t)(f->is.offset + at));
 		if (got >= (ssize_t)part)
 			return 0;
 		direct_close(f);
@@ -239,9 +240,9 @@ fetch_close(struct heal_fetch *f)
 	if (f->fd < 0)
 		return;
 	if (!f->again)
-		posix_fadvise(f->fd, (off_t)f->is.offset, (off_t)f->is.bytes,
-			      POSIX_FADV_DONTNEED);
-	close(f->fd);
+		file_advise(f->fd, (off_t)f->is.offset, (off_t)f->is.bytes,
+			    POSIX_FADV_DONTNEED);
+	file_close(f->fd);
 }
 
 /* Reads all of the source.  0; -ECANCELED: nobody wants it; or -errno: it is
@@ -328,7 +329,7 @@ fetch_start(struct heal_fetch **fetch, const struct parity_source *s,
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->news, &steady);
 	pthread_condattr_destroy(&steady);
-	f->is.dir = fcntl(s->dir, F_DUPFD_CLOEXEC, 3);
+	f->is.dir = file_dup(s->dir);
 	if (f->is.dir < 0)
 		err = -errno;
 	if (!err)

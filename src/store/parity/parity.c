@@ -155,7 +155,7 @@ parity_read(struct parity_table *t, int fd, unsigned disk, uint64_t *from)
 	size_t at = 0, good = 0, size;
 	int err = 0;
 
-	if (fstat(fd, &st) < 0)
+	if (file_stat(fd, &st) < 0)
 		return -errno;
 	if (st.st_size > INDEX_MOST)
 		return -EFBIG;

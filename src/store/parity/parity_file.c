@@ -16,6 +16,7 @@
 
 #include "base/crc32c.h"
 #include "store/disk/disk.h"
+#include "store/disk/file.h"
 
 /* ---- the list ------------------------------------------------------------ */
 
@@ -29,13 +30,13 @@ parity_list_open(int dir, const char *name, struct append_file *list)
 				O_CREAT | O_RDWR | O_APPEND, DISK_NO_LINKS);
 	if (list->fd < 0)
 		return list->fd;
-	list->bytes = lseek(list->fd, 0, SEEK_END);
+	list->bytes = file_seek(list->fd, 0, SEEK_END);
 	if (list->bytes >= 0)
 		list->bytes -= list->bytes % INDEX_BYTES;
-	if (list->bytes >= 0 && !ftruncate(list->fd, list->bytes))
+	if (list->bytes >= 0 && !file_cut(list->fd, list->bytes))
 		return 0;
 	err = -errno;
-	close(list->fd);
+	file_close(list->fd);
 	list->fd = -1;
 	return err;
 }
@@ -49,10 +50,10 @@ parity_list_append(int dir, const char *name, const void *tails, size_t bytes)
 	if (err)
 		return err;
 	err = append_bytes(&list, tails, bytes);
-	if (!err && fdatasync(list.fd) < 0)
+	if (!err && file_sync_data(list.fd) < 0)
 		err = -errno;
-	close(list.fd);
-	if (!err && fsync(dir) < 0) /* the list may be new */
+	file_close(list.fd);
+	if (!err && file_sync(dir) < 0) /* the list may be new */
 		err = -errno;
 	return err;
 }
@@ -80,7 +81,7 @@ parity_tail_read(int fd, struct parity_record *p, uint8_t **tail)
 	uint8_t *end;
 	ssize_t got;
 
-	if (fstat(fd, &st) < 0)
+	if (file_stat(fd, &st) < 0)
 		return -errno;
 	have = (size_t)st.st_size < most ? (size_t)st.st_size : most;
 	end = malloc(have + 1);
@@ -153,15 +154,15 @@ parity_file_write(int dir, const char *name, const struct parity_record *p,
 	err = write_whole(fd, data, p->bytes, 0);
 	if (!err)
 		err = write_whole(fd, tail, tail_bytes, p->bytes);
-	if (!err && fsync(fd) < 0)
+	if (!err && file_sync(fd) < 0)
 		err = -errno;
-	close(fd);
+	file_close(fd);
 	layout_parity(file, name, p->group, p->generation);
-	if (!err && renameat(dir, new, dir, file) < 0)
+	if (!err && file_rename_at(dir, new, dir, file) < 0)
 		err = -errno;
 	if (err)
-		unlinkat(dir, new, 0);
-	else if (fsync(dir) < 0)
+		file_remove_at(dir, new, 0);
+	else if (file_sync(dir) < 0)
 		err = -errno;
 	free(tail);
 	return err;
@@ -192,7 +193,7 @@ tail_mend(struct parity_look *l, int dir, const char *file,
 	if (!err)
 		fd = disk_open_at(dir, file, l->dry ? O_RDONLY : O_RDWR,
 				  DISK_NO_LINKS);
-	if (fd < 0 || fstat(fd, &st) < 0 || (uint64_t)st.st_size < p->bytes)
+	if (fd < 0 || file_stat(fd, &st) < 0 || (uint64_t)st.st_size < p->bytes)
 		goto out;
 	if ((uint64_t)st.st_size == p->bytes + bytes &&
 	    read_whole(fd, is, bytes, p->bytes) == (ssize_t)bytes &&
@@ -201,7 +202,8 @@ tail_mend(struct parity_look *l, int dir, const char *file,
 	if (!l->dry)
 		err = write_whole(fd, want, bytes, p->bytes);
 	if (!err && !l->dry &&
-	    (ftruncate(fd, (off_t)(p->bytes + bytes)) < 0 || fdatasync(fd) < 0))
+	    (file_cut(fd, (off_t)(p->bytes + bytes)) < 0 ||
+	     file_sync_data(fd) < 0))
 		err = -errno;
 	l->tails += !err;
 	l->failed += err != 0;
@@ -212,7 +214,7 @@ tail_mend(struct parity_look *l, int dir, const char *file,
 	err = 0;
 out:
 	if (fd >= 0)
-		close(fd);
+		file_close(fd);
 	free(is);
 	free(want);
 	return err;
@@ -228,8 +230,9 @@ set_aside(struct parity_look *l, int dir, const char *file)
 		if (n == LAYOUT_ASIDES)
 			return -EEXIST;
 		layout_parity_aside(aside, file, n++);
-	} while (!faccessat(dir, aside, F_OK, AT_SYMLINK_NOFOLLOW));
-	if (!l->dry && (renameat(dir, file, dir, aside) < 0 || fsync(dir) < 0))
+	} while (!file_access_at(dir, aside, F_OK, AT_SYMLINK_NOFOLLOW));
+	if (!l->dry &&
+	    (file_rename_at(dir, file, dir, aside) < 0 || file_sync(dir) < 0))
 		return -errno;
 	l->aside++;
 	say(l, file,
@@ -255,7 +258,7 @@ unlisted_look(struct parity_look *l, int dir, const char *file,
 	if (!err)
 		err = parity_data_check(fd, &p, NULL, NULL);
 	if (fd >= 0)
-		close(fd);
+		file_close(fd);
 	if (!err && !l->dry)
 		err =
 		    parity_list_append(dir, name, tail, parity_tail_bytes(&p));
@@ -279,19 +282,19 @@ int
 parity_files_look(struct parity_look *l, int dir, const char *name)
 {
 	int fd = disk_open_at(dir, ".", O_RDONLY | O_DIRECTORY, DISK_NO_LINKS);
-	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	struct file_list *list = fd < 0 ? NULL : file_list_open(fd);
 	const struct parity_block *b;
 	uint64_t group, generation;
-	struct dirent *entry;
+	const struct dirent *entry;
 	int err = 0;
 
 	if (!list) {
 		err = fd < 0 ? fd : -errno;
 		if (fd >= 0)
-			close(fd);
+			file_close(fd);
 		return err;
 	}
-	while (!err && (entry = readdir(list))) {
+	while (!err && (entry = file_list_next(list))) {
 		if (!layout_parity_number(entry->d_name, name, &group,
 					  &generation))
 			continue;
@@ -299,6 +302,6 @@ parity_files_look(struct parity_look *l, int dir, const char *name)
 		err = b ? tail_mend(l, dir, entry->d_name, b)
 			: unlisted_look(l, dir, entry->d_name, name);
 	}
-	closedir(list);
+	file_list_close(list);
 	return err;
 }

@@ -27,6 +27,7 @@
 #include "store/list/entry.h"
 #include "store/read/open_recordings_priv.h"
 #include "store/recording/recording_priv.h"
+#include "store/disk/file.h"
 
 /* ---- the thread of a recording ------------------------------------------- */
 
@@ -192,9 +193,9 @@ touch(int dir, const char *file)
 
 	if (fd < 0)
 		return fd;
-	if (pread(fd, &byte, 1, 0) < 0)
+	if (file_read(fd, &byte, 1, 0) < 0)
 		err = -errno;
-	close(fd);
+	file_close(fd);
 	return err;
 }
 
@@ -220,7 +221,7 @@ try_folder(const struct open_recording *op, int disk)
 		return dir;
 	index = touch(dir, layout_index(file, op->name));
 	meta = touch(dir, layout_meta(file, op->name));
-	close(dir);
+	file_close(dir);
 	return is_refused(index) ? index : meta;
 }
 
@@ -422,7 +423,7 @@ came_back(const struct open_recording *op, unsigned i)
 	if (!disk_open(&is))
 		dir = layout_dir_open(is.fd, op->name, DISK_LINKS);
 	if (dir >= 0)
-		close(dir);
+		file_close(dir);
 	disk_close(&is);
 	return dir >= 0;
 }
@@ -536,11 +537,11 @@ is_same_on(struct open_recording *op, unsigned i)
 	dir = layout_dir_open(op->disks.disk[i].fd, op->name, DISK_LINKS);
 	if (dir >= 0)
 		touch(dir, layout_index(file, op->name));
-	if (dir >= 0 && !fstat(part->dir, &was) && !fstat(dir, &is))
+	if (dir >= 0 && !file_stat(part->dir, &was) && !file_stat(dir, &is))
 		same = was.st_dev == is.st_dev && was.st_ino == is.st_ino;
 	try_end(op, i);
 	if (dir >= 0)
-		close(dir);
+		file_close(dir);
 	return same;
 }
 

@@ -24,6 +24,7 @@
 #include "store/record/block.h"
 #include "store/read/pool_priv.h"
 #include "store/recording/recording_priv.h"
+#include "store/disk/file.h"
 
 /* ---- letting go ---------------------------------------------------------- */
 
@@ -32,7 +33,7 @@ reader_free(struct pool_reader *r)
 {
 	for (unsigned i = 0; r->part && i < r->pool->disks; i++) {
 		if (r->part[i].dir >= 0)
-			close(r->part[i].dir);
+			file_close(r->part[i].dir);
 		sums_clear(&r->part[i].sums);
 		pthread_mutex_destroy(&r->part[i].sums_lock);
 	}
@@ -305,7 +306,7 @@ pool_part_open(struct pool_reader *r, unsigned disk)
 				  : r->rec->part[disk].dir;
 
 	if (part->dir < 0 && dir >= 0)
-		part->dir = fcntl(dir, F_DUPFD_CLOEXEC, 3);
+		part->dir = file_dup(dir);
 	return part->dir >= 0;
 }
 

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "store/read/pool_priv.h"
 #include "store/recording/recording_priv.h"
+#include "store/disk/file.h"
 
 static bool
 is_healer(const struct pool_disk *d)
@@ -408,9 +409,9 @@ take_away(struct pool_reader *r, struct pool_chunk *c)
 		link = &(*link)->next;
 	*link = c->next;
 	if (c->fd >= 0)
-		close(c->fd);
+		file_close(c->fd);
 	if (c->direct >= 0)
-		close(c->direct);
+		file_close(c->direct);
 	pthread_mutex_destroy(&c->lock);
 	free(c->healed);
 	parity_heal_free(c->heal);
@@ -864,7 +865,8 @@ run_pread(struct pool_disk *d)
 		}
 		pthread_mutex_unlock(&pool->lock);
 		fd = pool_chunk_open(q->piece);
-		got = fd < 0 ? 0 : pread(fd, q->to, q->bytes, (off_t)q->offset);
+		got = fd < 0 ? 0
+			     : file_read(fd, q->to, q->bytes, (off_t)q->offset);
 		pool_request_done(q, got);
 		pthread_mutex_lock(&pool->lock);
 		/* Another thread may have waited because `in_flight` was at its

@@ -18,6 +18,7 @@
 #include "store/disk/disk.h"
 #include "store/disk/layout.h"
 #include "store/record/index.h"
+#include "store/disk/file.h"
 
 enum {
 	AT_NUMBER = 0,
@@ -100,7 +101,7 @@ index_read(int fd, struct index_record **records, size_t *n, uint64_t *torn)
 	size_t have = 0, room = 0, batch;
 	ssize_t got;
 
-	if (fstat(fd, &st) < 0)
+	if (file_stat(fd, &st) < 0)
 		return -errno;
 	if ((uint64_t)st.st_size > INDEX_MOST)
 		return -EFBIG;
@@ -138,7 +139,7 @@ index_lock(int fd)
 	const struct timespec moment = { .tv_nsec = 5000000 };
 	unsigned tries = 100;
 
-	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+	while (file_lock(fd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK)
 			return -errno;
 		if (!--tries)
@@ -166,9 +167,9 @@ index_append(struct append_file *index, const struct index_record *records,
 		records += batch;
 		n -= batch;
 	}
-	if (!err && fdatasync(index->fd) < 0)
+	if (!err && file_sync_data(index->fd) < 0)
 		err = -errno;
-	if (err && ftruncate(index->fd, was) == 0)
+	if (err && file_cut(index->fd, was) == 0)
 		index->bytes = was;
 	return err;
 }
@@ -189,14 +190,15 @@ index_replace(struct append_file *index, int dir, const char *name,
 	err = index_append(&is, records, n);
 	if (!err)
 		err = index_lock(is.fd);
-	if (!err && renameat(dir, made, dir, layout_index(file, name)) < 0)
+	if (!err &&
+	    file_rename_at(dir, made, dir, layout_index(file, name)) < 0)
 		err = -errno;
 	if (err)
-		unlinkat(dir, made, 0);
-	else if (fsync(dir) < 0)
+		file_remove_at(dir, made, 0);
+	else if (file_sync(dir) < 0)
 		err = -errno;
 	if (err)
-		close(is.fd);
+		file_close(is.fd);
 	else
 		*index = is;
 	return err;

@@ -323,7 +323,7 @@ meta_cut_torn(struct append_file *meta)
 	uint64_t end;
 	int err;
 
-	if (fstat(meta->fd, &st) < 0)
+	if (file_stat(meta->fd, &st) < 0)
 		return -errno;
 	if (st.st_size < meta->bytes) /* it lost lines that were read */
 		meta->bytes = 0;
@@ -331,7 +331,7 @@ meta_cut_torn(struct append_file *meta)
 	err = last_line(meta->fd, (uint64_t)meta->bytes, &end);
 	if (err)
 		return err;
-	if (end < (uint64_t)st.st_size && ftruncate(meta->fd, (off_t)end) < 0)
+	if (end < (uint64_t)st.st_size && file_cut(meta->fd, (off_t)end) < 0)
 		return -errno;
 	meta->bytes = (off_t)end;
 	return 0;

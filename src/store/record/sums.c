@@ -148,7 +148,7 @@ sums_read(int fd, struct sums_list *l)
 	struct stat st;
 	ssize_t got = -ENOMEM;
 
-	if (fstat(fd, &st) < 0)
+	if (file_stat(fd, &st) < 0)
 		return -errno;
 	*l = (struct sums_list){ .bytes = st.st_size };
 	if (st.st_size > SUMS_FILE)
@@ -186,12 +186,12 @@ sums_refresh(struct sums_list *l, int dir, const char *name)
 	    disk_open_at(dir, layout_sums(file, name), O_RDONLY, DISK_NO_LINKS);
 	if (fd < 0)
 		return;
-	if (!fstat(fd, &st) && st.st_size != l->bytes &&
+	if (!file_stat(fd, &st) && st.st_size != l->bytes &&
 	    !sums_read(fd, &list)) {
 		sums_clear(l);
 		*l = list;
 	}
-	close(fd);
+	file_close(fd);
 }
 
 const struct sums *

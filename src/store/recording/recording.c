@@ -37,6 +37,7 @@
 #include "contract/defaults.h"
 #include "store/foreign/foreign.h"
 #include "store/recording/recording_priv.h"
+#include "store/disk/file.h"
 
 /* ---- errors ------------------------------------------------------------ */
 
@@ -126,8 +127,8 @@ explain(struct fault *fault, const struct disks *disks, const char *name,
 	for (unsigned i = 0; (err == -ELOOP || err == -EXDEV) && i < disks->n;
 	     i++) {
 		if (disks->disk[i].fd < 0 ||
-		    fstatat(disks->disk[i].fd, name, &st, AT_SYMLINK_NOFOLLOW) <
-			0 ||
+		    file_stat_at(disks->disk[i].fd, name, &st,
+				 AT_SYMLINK_NOFOLLOW) < 0 ||
 		    !S_ISLNK(st.st_mode))
 			continue;
 		fault_why(fault, "%s/%s: %s", disks->disk[i].path, name,
@@ -171,14 +172,14 @@ read_index(struct recording *rec, struct recording_part *part)
 
 	fd = disk_open_at(part->dir, layout_index(file, rec->name), O_RDONLY,
 			  DISK_NO_LINKS);
-	part->locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
+	part->locked = fd >= 0 && file_lock(fd, LOCK_SH | LOCK_NB) < 0;
 	rec->stale |= part->locked != was;
 	if (fd < 0)
 		return 0;
 	part->indexed = true;
 	if (!part->locked)
-		flock(fd, LOCK_UN);
-	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size == part->index_bytes)
+		file_lock(fd, LOCK_UN);
+	if (file_stat(fd, &st) < 0 || (uint64_t)st.st_size == part->index_bytes)
 		goto out;
 	err = index_read(fd, &records, &n, &torn);
 	if (err == -EFBIG)
@@ -191,7 +192,7 @@ read_index(struct recording *rec, struct recording_part *part)
 	part->torn = torn;
 	part->index_bytes = n * INDEX_BYTES + torn;
 out:
-	close(fd);
+	file_close(fd);
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -202,8 +203,8 @@ is_removed(const struct recording *rec, int dir)
 {
 	char file[LAYOUT_FILE];
 
-	return !faccessat(dir, layout_removing(file, rec->name), F_OK,
-			  AT_SYMLINK_NOFOLLOW);
+	return !file_access_at(dir, layout_removing(file, rec->name), F_OK,
+			       AT_SYMLINK_NOFOLLOW);
 }
 
 /* Opens the folders that are there now.  Returns the error if there is none;
@@ -249,7 +250,7 @@ recording_no_links(struct recording *rec, unsigned *disk)
 				      DISK_NO_LINKS);
 		if (dir < 0)
 			return dir;
-		close(part->dir);
+		file_close(part->dir);
 		part->dir = dir;
 	}
 	return 0;
@@ -519,7 +520,7 @@ recording_close(struct recording *rec)
 	recording_release(rec);
 	for (unsigned i = 0; rec->part && i < rec->disks->n; i++) {
 		if (rec->part[i].dir >= 0)
-			close(rec->part[i].dir);
+			file_close(rec->part[i].dir);
 		free(rec->part[i].record);
 		sums_clear(&rec->part[i].sums);
 	}
@@ -583,7 +584,7 @@ lock_shared(int fd, bool live)
 	enum { TRIES = 20, WAIT_US = 10000 };
 
 	for (int i = 0; i < TRIES; i++) {
-		if (!flock(fd, LOCK_SH | LOCK_NB))
+		if (!file_lock(fd, LOCK_SH | LOCK_NB))
 			return true;
 		if (live)
 			return false;
@@ -609,7 +610,7 @@ hold_part(struct recording *rec, struct recording_part *part)
 		part->held = fd;
 		return 0;
 	}
-	close(fd);
+	file_close(fd);
 	return live ? 0 : -EBUSY;
 }
 
@@ -639,7 +640,8 @@ is_lost(const struct recording *rec)
 			continue;
 		if (part->hangs)
 			return false;
-		if (!faccessat(part->dir, file, F_OK, AT_SYMLINK_NOFOLLOW) ||
+		if (!file_access_at(part->dir, file, F_OK,
+				    AT_SYMLINK_NOFOLLOW) ||
 		    errno != ENOENT)
 			return false;
 		lost = true;
@@ -677,7 +679,7 @@ recording_release(struct recording *rec)
 {
 	for (unsigned i = 0; rec->part && i < rec->disks->n; i++) {
 		if (rec->part[i].held)
-			close(rec->part[i].held);
+			file_close(rec->part[i].held);
 		rec->part[i].held = 0;
 	}
 }

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "store/foreign/foreign.h"
 #include "store/recording/recording_priv.h"
+#include "store/disk/file.h"
 
 /* Names that were found. */
 struct name_list {
@@ -48,7 +49,7 @@ has_file(int disk, const char *dir, const char *file)
 	char path[2 * LAYOUT_FILE];
 
 	snprintf(path, sizeof path, "%s/%s", dir, file);
-	return !faccessat(disk, path, F_OK, 0);
+	return !file_access_at(disk, path, F_OK, 0);
 }
 
 /* True if the folder is a recording's; `name` is then its name. */
@@ -69,24 +70,24 @@ list_folder(struct name_list *names, int disk, const char *folder)
 {
 	int fd = disk_open_at(disk, folder, O_RDONLY | O_DIRECTORY, DISK_LINKS);
 	char name[LAYOUT_FILE];
-	struct dirent *entry;
+	const struct dirent *entry;
 	int err = 0;
-	DIR *dir;
+	struct file_list *dir;
 
 	if (fd < 0)
 		return 0;
-	dir = fdopendir(fd);
+	dir = file_list_open(fd);
 	if (!dir) {
-		close(fd);
+		file_close(fd);
 		return -ENOMEM;
 	}
-	while (!err && (entry = readdir(dir))) {
+	while (!err && (entry = file_list_next(dir))) {
 		if (is_recording(fd, entry->d_name, name))
 			err = add_name(names, name);
 		else if (foreign_is(disk, folder, entry->d_name))
 			err = add_name(names, entry->d_name);
 	}
-	closedir(dir);
+	file_list_close(dir);
 	return err;
 }
 
@@ -160,7 +161,7 @@ written(const struct disks *disks, const char *name)
 	snprintf(path, sizeof path, "%s/%s", name, layout_meta(file, name));
 	for (unsigned i = 0; i < disks->n; i++) {
 		if (disks->disk[i].fd < 0 ||
-		    fstatat(disks->disk[i].fd, path, &st, 0) < 0)
+		    file_stat_at(disks->disk[i].fd, path, &st, 0) < 0)
 			continue;
 		ns =
 		    (int64_t)st.st_mtim.tv_sec * NS_SECOND + st.st_mtim.tv_nsec;

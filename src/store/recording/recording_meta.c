@@ -418,7 +418,7 @@ read_part(struct recording *rec, unsigned disk)
 	part->meta_err = fd < 0 && fd != -ENOENT ? fd : 0;
 	if (fd < 0)
 		return 0;
-	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size <= p.offset)
+	if (file_stat(fd, &st) < 0 || (uint64_t)st.st_size <= p.offset)
 		goto out;
 	if ((uint64_t)st.st_size > meta_most(part->record, part->records)) {
 		recording_refuse(rec, disk, file, (uint64_t)st.st_size);
@@ -428,7 +428,7 @@ read_part(struct recording *rec, unsigned disk)
 	err = read_pieces(&p, fd, (uint64_t)st.st_size);
 	free(p.text);
 out:
-	close(fd);
+	file_close(fd);
 	return err;
 }
 
@@ -459,11 +459,11 @@ load_line(const struct recording *rec, const struct recording_line *line)
 	fd =
 	    disk_open_at(rec->part[line->disk].dir,
 			 layout_meta(file, rec->name), O_RDONLY, DISK_NO_LINKS);
-	if (fd >= 0 && pread(fd, text, line->bytes, (off_t)line->offset) ==
+	if (fd >= 0 && file_read(fd, text, line->bytes, (off_t)line->offset) ==
 			   (ssize_t)line->bytes)
 		object = json_loadb(text, line->bytes, 0, NULL);
 	if (fd >= 0)
-		close(fd);
+		file_close(fd);
 	free(text);
 	return object;
 }

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "store/recording/recording_priv.h"
+#include "store/disk/file.h"
 
 /* Reads what is new in the list of a disk.  A list that cannot be read is as one
  * that is not there. */
@@ -30,7 +31,7 @@ read_part(struct recording *rec, unsigned disk)
 	if (fd < 0)
 		return 0;
 	err = parity_read(&rec->parity, fd, disk, &part->parity_bytes);
-	close(fd);
+	file_close(fd);
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -404,6 +405,6 @@ recording_heal_open(struct recording *rec, const struct recording_block *b)
 	err = write_whole(fd, rec->healed, b->record.bytes, 0);
 	if (!err)
 		return fd;
-	close(fd);
+	file_close(fd);
 	return err;
 }

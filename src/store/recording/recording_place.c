@@ -36,6 +36,7 @@
 #include "store/record/heap_chunk.h"
 #include "store/recording/loss.h"
 #include "store/recording/recording_priv.h"
+#include "store/disk/file.h"
 
 /* ---- files ------------------------------------------------------------- */
 
@@ -86,7 +87,7 @@ row_bytes(const struct recording *rec, const struct recording_block *b)
 		return 0;
 	if (heap_chunk_read(format, fd, (uint64_t)there, &row))
 		row.bytes = 0;
-	close(fd);
+	file_close(fd);
 	return row.bytes;
 }
 

@@ -28,6 +28,7 @@
 #include "base/log.h"
 #include "store/foreign/foreign.h"
 #include "store/recording/recording_priv.h"
+#include "store/disk/file.h"
 
 /* ---- chunks ------------------------------------------------------------ */
 
@@ -92,8 +93,8 @@ recording_chunk_bytes(const struct recording *rec,
 		return foreign_chunk_bytes(rec->foreign, b->record.number);
 	layout_plan_spot(&rec->plan, 0, b->record.number, b->record.bytes,
 			 &spot);
-	if (fstatat(rec->part[b->disk].dir, spot.file, &st,
-		    AT_SYMLINK_NOFOLLOW) < 0)
+	if (file_stat_at(rec->part[b->disk].dir, spot.file, &st,
+			 AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	if (!layout_plan_shared(&rec->plan) && !rec->stored)
 		return st.st_size;
@@ -115,8 +116,8 @@ recording_chunk_written(const struct recording *rec,
 		return 0;
 	layout_plan_spot(&rec->plan, 0, b->record.number, b->record.bytes,
 			 &spot);
-	if (fstatat(rec->part[b->disk].dir, spot.file, &st,
-		    AT_SYMLINK_NOFOLLOW) < 0)
+	if (file_stat_at(rec->part[b->disk].dir, spot.file, &st,
+			 AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	return st.st_mtim.tv_sec * NS_SECOND + st.st_mtim.tv_nsec;
 }
@@ -164,7 +165,7 @@ chunk_open(struct recording *rec, const struct recording_block *b)
 	if (chunk->fd >= 0 && chunk->number == number)
 		return chunk->fd;
 	if (chunk->fd >= 0)
-		close(chunk->fd);
+		file_close(chunk->fd);
 	chunk->number = number;
 	chunk->offset = 0;
 	if (rec->foreign)
@@ -337,7 +338,7 @@ recording_heap_chunk(struct recording *rec, const struct recording_block *b,
 	if (fd < 0)
 		return fd;
 	err = heap_chunk_read_some(format, fd, b->bytes, most, row);
-	close(fd);
+	file_close(fd);
 	return err;
 }
 
@@ -686,7 +687,7 @@ recording_read_finish(struct recording *rec)
 {
 	for (unsigned i = 0; i < RECORDING_OPEN; i++) {
 		if (rec->chunk[i].fd >= 0)
-			close(rec->chunk[i].fd);
+			file_close(rec->chunk[i].fd);
 		rec->chunk[i].fd = -1;
 	}
 	free(rec->healed);

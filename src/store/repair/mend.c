@@ -129,7 +129,7 @@ mend_lock(const struct mend *m, const char *name, struct fault *fault)
 	for (unsigned i = 0; i < m->disks->n; i++) {
 		int dir = m->rec->part[i].dir;
 
-		if (dir < 0 || !flock(dir, LOCK_EX | LOCK_NB))
+		if (dir < 0 || !file_lock(dir, LOCK_EX | LOCK_NB))
 			continue;
 		if (errno == EWOULDBLOCK)
 			return refuse(m, fault, name, -EBUSY,
@@ -280,21 +280,19 @@ mend_rows_free(struct mend_rows *w)
 int
 mend_file_new(int dir, const char *file, const void *data, uint64_t bytes)
 {
-	char link[64];
-	int fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0644);
+	int fd = file_nameless_at(dir, O_WRONLY);
 	int err;
 
 	if (fd < 0)
 		return -errno;
 	err = write_whole(fd, data, bytes, 0);
-	if (!err && fsync(fd) < 0)
+	if (!err && file_sync(fd) < 0)
 		err = -errno;
-	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-	if (!err && linkat(AT_FDCWD, link, dir, file, AT_SYMLINK_FOLLOW) < 0)
+	if (!err && file_link_at(fd, dir, file) < 0)
 		err = -errno;
-	if (!err && fsync(dir) < 0)
+	if (!err && file_sync(dir) < 0)
 		err = -errno;
-	close(fd);
+	file_close(fd);
 	return err;
 }
 

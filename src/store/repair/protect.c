@@ -8,6 +8,7 @@
 #include "store/foreign/foreign.h"
 #include "store/disk/layout.h"
 #include "store/repair/protect.h"
+#include "store/disk/file.h"
 
 static int
 open_dir(const struct disks *disks, unsigned disk, const char *name)
@@ -27,9 +28,9 @@ mark(int dir, const char *file)
 
 	if (fd < 0)
 		return fd;
-	if (fsync(fd) < 0)
+	if (file_sync(fd) < 0)
 		err = -errno;
-	close(fd);
+	file_close(fd);
 	return err;
 }
 
@@ -39,15 +40,15 @@ set(int dir, const char *name, bool on)
 	char file[LAYOUT_FILE];
 	int err = 0;
 
-	if (!faccessat(dir, layout_removing(file, name), F_OK,
-		       AT_SYMLINK_NOFOLLOW))
+	if (!file_access_at(dir, layout_removing(file, name), F_OK,
+			    AT_SYMLINK_NOFOLLOW))
 		return -EIDRM;
 	layout_protect(file, name);
 	if (on)
 		err = mark(dir, file);
-	else if (unlinkat(dir, file, 0) < 0 && errno != ENOENT)
+	else if (file_remove_at(dir, file, 0) < 0 && errno != ENOENT)
 		err = -errno;
-	if (!err && fsync(dir) < 0)
+	if (!err && file_sync(dir) < 0)
 		err = -errno;
 	return err;
 }
@@ -98,7 +99,7 @@ protect_set(const struct disks *disks, const char *name, bool on, json_t **done,
 			continue;
 		err = dir < 0 ? dir : set(dir, name, on);
 		if (dir >= 0)
-			close(dir);
+			file_close(dir);
 		if (!err)
 			json_array_append_new(list,
 					      json_string(disks->disk[i].path));

@@ -20,11 +20,11 @@ has_blocks(int dir, const char *name)
 	char file[LAYOUT_FILE];
 	struct stat st;
 
-	return !fstatat(dir, layout_index(file, name), &st,
-			AT_SYMLINK_NOFOLLOW) &&
+	return !file_stat_at(dir, layout_index(file, name), &st,
+			     AT_SYMLINK_NOFOLLOW) &&
 	       st.st_size > 0 &&
-	       faccessat(dir, layout_removing(file, name), F_OK,
-			 AT_SYMLINK_NOFOLLOW) < 0;
+	       file_access_at(dir, layout_removing(file, name), F_OK,
+			      AT_SYMLINK_NOFOLLOW) < 0;
 }
 
 static int
@@ -40,11 +40,11 @@ append(int dir, const char *name, const char *lines, size_t bytes)
 
 	if (to.fd < 0)
 		return to.fd;
-	err = fstat(to.fd, &st) < 0 ? -errno : 0;
+	err = file_stat(to.fd, &st) < 0 ? -errno : 0;
 	to.bytes = st.st_size;
 	if (!err)
 		err = append_bytes(&to, lines, bytes);
-	close(to.fd);
+	file_close(to.fd);
 	return err;
 }
 
@@ -65,7 +65,7 @@ append_on(const struct disk *disk, const char *name, const char *lines,
 		err = -ENOSPC;
 	if (!err)
 		err = append(dir, name, lines, bytes);
-	close(dir);
+	file_close(dir);
 	return err;
 }
 
@@ -90,14 +90,14 @@ quality_file_append(const struct disks *disks, const char *name,
 }
 
 static int
-file_read(int fd, void (*line)(void *arg, const char *text), void *arg)
+lines_read(int fd, void (*line)(void *arg, const char *text), void *arg)
 {
 	struct stat st;
 	uint64_t from = 0;
 	char *text, *at, *end;
 	ssize_t got;
 
-	if (fstat(fd, &st) < 0)
+	if (file_stat(fd, &st) < 0)
 		return 0;
 	if (st.st_size > READ_MOST)
 		from = (uint64_t)st.st_size - READ_MOST;
@@ -134,11 +134,11 @@ quality_file_read(const struct disks *disks, const char *name,
 			fd = disk_open_at(dir, layout_quality(file, name),
 					  O_RDONLY, DISK_NO_LINKS);
 		if (fd >= 0) {
-			err = file_read(fd, line, arg);
-			close(fd);
+			err = lines_read(fd, line, arg);
+			file_close(fd);
 		}
 		if (dir >= 0)
-			close(dir);
+			file_close(dir);
 	}
 	return err;
 }

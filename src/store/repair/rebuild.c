@@ -241,8 +241,8 @@ disk_with(const struct mend *m, const struct index_record *record)
 	layout_chunk(file, m->rec->name, record->number);
 	for (unsigned i = 0; i < m->disks->n; i++) {
 		if (rebuild_takes(m, i) &&
-		    !fstatat(m->rec->part[i].dir, file, &st,
-			     AT_SYMLINK_NOFOLLOW) &&
+		    !file_stat_at(m->rec->part[i].dir, file, &st,
+				  AT_SYMLINK_NOFOLLOW) &&
 		    S_ISREG(st.st_mode) &&
 		    (uint64_t)st.st_size == record->bytes)
 			return (int)i;
@@ -263,11 +263,11 @@ append(int dir, const char *file, const void *data, size_t bytes)
 	    disk_open_at(dir, file, O_CREAT | O_RDWR | O_APPEND, DISK_NO_LINKS);
 	if (to.fd < 0)
 		return to.fd;
-	to.bytes = lseek(to.fd, 0, SEEK_END);
+	to.bytes = file_seek(to.fd, 0, SEEK_END);
 	err = append_bytes(&to, data, bytes);
-	if (!err && fdatasync(to.fd) < 0)
+	if (!err && file_sync_data(to.fd) < 0)
 		err = -errno;
-	close(to.fd);
+	file_close(to.fd);
 	return err;
 }
 
@@ -330,11 +330,11 @@ line_append(const struct mend *m, int disk, json_t *line)
 	all = meta.bytes == (off_t)part->meta_bytes;
 	if (!err)
 		err = meta_append(&meta, line);
-	if (!err && fdatasync(meta.fd) < 0)
+	if (!err && file_sync_data(meta.fd) < 0)
 		err = -errno;
 	if (all)
 		part->meta_bytes = (uint64_t)meta.bytes;
-	close(meta.fd);
+	file_close(meta.fd);
 	json_decref(line);
 	return err;
 }
@@ -368,10 +368,10 @@ index_put(struct rebuild *r, int disk, const struct index_record *record)
 	index_pack(raw, record);
 	index_pack(raw + INDEX_BYTES, &part->end);
 	err = write_whole(fd, raw, sizeof raw, at);
-	if (!err &&
-	    (ftruncate(fd, (off_t)(at + sizeof raw)) < 0 || fdatasync(fd) < 0))
+	if (!err && (file_cut(fd, (off_t)(at + sizeof raw)) < 0 ||
+		     file_sync_data(fd) < 0))
 		err = -errno;
-	close(fd);
+	file_close(fd);
 	r->added[disk] += !err;
 	return err;
 }
@@ -384,7 +384,7 @@ has_same(int dir, const char *file, const uint8_t *data, uint64_t bytes)
 	uint8_t *piece = malloc(PIECE);
 	uint64_t at = 0;
 	struct stat st;
-	bool same = fd >= 0 && piece && !fstat(fd, &st) &&
+	bool same = fd >= 0 && piece && !file_stat(fd, &st) &&
 		    (uint64_t)st.st_size == bytes;
 
 	while (same && at < bytes) {
@@ -396,7 +396,7 @@ has_same(int dir, const char *file, const uint8_t *data, uint64_t bytes)
 	}
 	free(piece);
 	if (fd >= 0)
-		close(fd);
+		file_close(fd);
 	return same;
 }
 
@@ -413,8 +413,8 @@ set_aside(const struct mend *m, int disk, uint64_t number)
 		if (n == LAYOUT_ASIDES)
 			return -EEXIST;
 		layout_aside(aside, m->rec->name, number, n++);
-	} while (!faccessat(dir, aside, F_OK, AT_SYMLINK_NOFOLLOW));
-	if (renameat(dir, file, dir, aside) < 0)
+	} while (!file_access_at(dir, aside, F_OK, AT_SYMLINK_NOFOLLOW));
+	if (file_rename_at(dir, file, dir, aside) < 0)
 		return -errno;
 	mend_say(m, "%s on %s was another chunk, and is renamed to %s", file,
 		 mend_path(m, disk), aside);
@@ -472,7 +472,7 @@ chunk_get(struct rebuild *r, const struct wanted *w, int disk, uint8_t *data)
 
 		got = fd < 0 ? fd : read_whole(fd, data, record->bytes, 0);
 		if (fd >= 0)
-			close(fd);
+			file_close(fd);
 		if (got == (ssize_t)record->bytes && is_right(record, data))
 			return 0;
 	}

@@ -57,7 +57,7 @@ lines_add(const struct mend *m, unsigned disk, json_t *seen, FILE *to)
 	fd = disk_open_at(m->rec->part[disk].dir,
 			  layout_meta(file, m->rec->name), O_RDONLY,
 			  DISK_NO_LINKS);
-	from = fd < 0 ? NULL : fdopen(fd, "r");
+	from = fd < 0 ? NULL : file_stream(fd);
 	while (from && (length = getline(&line, &room, from)) > 0) {
 		if (line[length - 1] != '\n')
 			break;
@@ -108,18 +108,21 @@ text_make(const struct mend *m, char **text, size_t *bytes)
 static bool
 is_begun(const struct mend *m, int folder)
 {
-	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	int fd =
+	    disk_open_at(folder, ".", O_RDONLY | O_DIRECTORY, DISK_NO_LINKS);
+	struct file_list *list = fd < 0 ? NULL : file_list_open(fd);
 	const struct dirent *e;
 	char file[LAYOUT_FILE];
-	bool begun = dir;
+	bool begun = list;
 
 	layout_meta(file, m->rec->name);
-	while (begun && (e = readdir(dir)))
+	while (begun && (e = file_list_next(list)))
 		begun = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
 			!strcmp(e->d_name, file);
-	if (dir)
-		closedir(dir);
+	if (list)
+		file_list_close(list);
+	else if (fd >= 0)
+		file_close(fd);
 	return begun;
 }
 
@@ -157,7 +160,7 @@ folder_make(struct mend *m, unsigned disk, const char *text, size_t bytes)
 	char file[LAYOUT_FILE];
 
 	layout_dir(file, m->rec->name, m->rec->plan.layout);
-	if (mkdirat(at, file, 0755) < 0 && errno != EEXIST)
+	if (file_mkdir_at(at, file, 0755) < 0 && errno != EEXIST)
 		return -errno;
 	if (part->dir < 0)
 		part->dir = disk_open_at(at, file, O_RDONLY | O_DIRECTORY,
@@ -166,10 +169,10 @@ folder_make(struct mend *m, unsigned disk, const char *text, size_t bytes)
 		return part->dir;
 	if (!is_begun(m, part->dir))
 		return -EEXIST;
-	unlinkat(part->dir, layout_meta(file, m->rec->name), 0);
+	file_remove_at(part->dir, layout_meta(file, m->rec->name), 0);
 	part->meta_bytes = 0;
 	err = files_make(m, part->dir, text, bytes);
-	return !err && fsync(at) < 0 ? -errno : err;
+	return !err && file_sync(at) < 0 ? -errno : err;
 }
 
 /* ---- which disks ----------------------------------------------------------- */

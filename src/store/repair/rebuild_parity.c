@@ -171,7 +171,7 @@ rows_write(struct mend *m, struct new_group *g, struct parity_record *p,
 		return err;
 	layout_parity(file, m->rec->name, p->group, p->generation);
 	for (unsigned i = 0; i < p->rows; i++)
-		unlinkat(m->rec->part[disk[i]].dir, file, 0);
+		file_remove_at(m->rec->part[disk[i]].dir, file, 0);
 	return err;
 }
 
@@ -381,15 +381,15 @@ list_rewrite(const struct mend *m, unsigned disk, const bool *obsolete)
 		at += bytes;
 		free(tail);
 	}
-	if (!err && fsync(fd) < 0)
+	if (!err && file_sync(fd) < 0)
 		err = -errno;
-	close(fd);
-	if (!err &&
-	    renameat(dir, new, dir, layout_parity_list(file, rec->name)) < 0)
+	file_close(fd);
+	if (!err && file_rename_at(dir, new, dir,
+				   layout_parity_list(file, rec->name)) < 0)
 		err = -errno;
 	if (err)
-		unlinkat(dir, new, 0);
-	else if (fsync(dir) < 0)
+		file_remove_at(dir, new, 0);
+	else if (file_sync(dir) < 0)
 		err = -errno;
 	return err;
 }
@@ -413,10 +413,10 @@ disk_drop(const struct mend *m, unsigned disk, const bool *obsolete)
 		if (!obsolete[i] || t->block[i].disk != disk)
 			continue;
 		layout_parity(file, m->rec->name, p->group, p->generation);
-		if (unlinkat(dir, file, 0) < 0 && errno != ENOENT)
+		if (file_remove_at(dir, file, 0) < 0 && errno != ENOENT)
 			err = -errno;
 	}
-	if (!err && fsync(dir) < 0)
+	if (!err && file_sync(dir) < 0)
 		err = -errno;
 	return err;
 }

@@ -17,6 +17,7 @@
 #include "store/list/entry.h"
 #include "store/foreign/foreign.h"
 #include "store/repair/removal.h"
+#include "store/disk/file.h"
 
 /* Kinds of files, in the order in which they are deleted. */
 enum removal_kind {
@@ -65,7 +66,7 @@ lock(int fd, int how)
 	enum { TRIES = 20, WAIT_US = 5000 };
 
 	for (int i = 0; i < TRIES; i++) {
-		if (!flock(fd, how | LOCK_NB))
+		if (!file_lock(fd, how | LOCK_NB))
 			return true;
 		usleep(WAIT_US);
 	}
@@ -86,7 +87,7 @@ lock_file(struct removal *r, int dir, const char *index, bool keep)
 		r->facts.read = true;
 	else if (keep)
 		return fd;
-	close(fd);
+	file_close(fd);
 	return 0;
 }
 
@@ -117,7 +118,7 @@ unlock_all(struct removal *r)
 		int *fd = &r->part[i / 2].lock[i % 2];
 
 		if (*fd)
-			close(*fd);
+			file_close(*fd);
 		*fd = 0;
 	}
 }
@@ -171,7 +172,7 @@ kind_of_file(const struct removal *r, int dir, const char *file)
 {
 	struct stat st;
 
-	if (fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	if (file_stat_at(dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    S_ISDIR(st.st_mode))
 		return REMOVAL_OTHER;
 	return S_ISREG(st.st_mode) ? kind_of_name(r, file) : REMOVAL_EXTRA;
@@ -181,21 +182,21 @@ static int
 each_in(int dir, int (*act)(void *arg, int dir, const char *file), void *arg)
 {
 	int fd = disk_open_at(dir, ".", O_RDONLY | O_DIRECTORY, DISK_NO_LINKS);
-	DIR *list = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
+	struct file_list *list = fd < 0 ? NULL : file_list_open(fd);
+	const struct dirent *entry;
 	int err = 0;
 
 	if (!list) {
 		err = fd < 0 ? fd : -errno;
 		if (fd >= 0)
-			close(fd);
+			file_close(fd);
 		return err;
 	}
-	while (!err && (entry = readdir(list))) {
+	while (!err && (entry = file_list_next(list))) {
 		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
 			err = act(arg, dir, entry->d_name);
 	}
-	closedir(list);
+	file_list_close(list);
 	return err;
 }
 
@@ -212,7 +213,7 @@ each_file(const struct removal *r, unsigned disk,
 	if (err || part->layout != LAYOUT_MARK6)
 		return err;
 	layout_data(data, r->name, LAYOUT_MARK6, "");
-	return faccessat(part->dir, data, F_OK, AT_SYMLINK_NOFOLLOW)
+	return file_access_at(part->dir, data, F_OK, AT_SYMLINK_NOFOLLOW)
 		   ? 0
 		   : act(arg, part->dir, data);
 }
@@ -223,7 +224,7 @@ frees(int dir, const char *file)
 {
 	struct stat st;
 
-	if (fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	if (file_stat_at(dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    st.st_nlink != 1)
 		return 0;
 	return (uint64_t)st.st_blocks * BLOCK;
@@ -251,7 +252,7 @@ count_file(void *arg, int dir, const char *file)
 static bool
 has_file(int dir, const char *file)
 {
-	return !faccessat(dir, file, F_OK, AT_SYMLINK_NOFOLLOW);
+	return !file_access_at(dir, file, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
 /* Opens the recording's folder on a disk, under either form of its name. */
@@ -319,7 +320,7 @@ read_head(struct removal *r)
 		if (fd < 0)
 			continue;
 		head = entry_head(fd);
-		close(fd);
+		file_close(fd);
 	}
 	if (head)
 		take_head(r, head);
@@ -441,7 +442,7 @@ removal_close(struct removal *r)
 		unlock_all(r);
 	for (unsigned i = 0; r->part && i < r->disks->n; i++) {
 		if (r->part[i].dir >= 0)
-			close(r->part[i].dir);
+			file_close(r->part[i].dir);
 	}
 	json_decref(r->away);
 	free(r->part);
@@ -573,7 +574,7 @@ shorten(const struct deletion *s, int dir, const char *file)
 
 	if (fd == -EMLINK)
 		return 0;
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0 || file_stat(fd, &st) < 0)
 		err = fd < 0 ? fd : -errno;
 	while (!err && st.st_size > CUT_BYTES) {
 		int64_t began = clock_steady();
@@ -581,12 +582,12 @@ shorten(const struct deletion *s, int dir, const char *file)
 		st.st_size -= CUT_BYTES;
 		if (is_stopped(s->pace))
 			err = -ECANCELED;
-		else if (ftruncate(fd, st.st_size) < 0)
+		else if (file_cut(fd, st.st_size) < 0)
 			err = -errno;
 		rest(s->pace, began);
 	}
 	if (fd >= 0)
-		close(fd);
+		file_close(fd);
 	return err;
 }
 
@@ -603,13 +604,13 @@ sweep_file(void *arg, int dir, const char *file)
 		return 0;
 	if (is_stopped(s->pace))
 		return -ECANCELED;
-	if (fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (file_stat_at(dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (S_ISREG(st.st_mode) && st.st_size > CUT_BYTES)
 		err = shorten(s, dir, file);
 	if (err)
 		return err;
-	if (unlinkat(dir, file, 0) < 0 && errno != ENOENT)
+	if (file_remove_at(dir, file, 0) < 0 && errno != ENOENT)
 		return -errno;
 	r->gone += st.st_nlink == 1 ? (uint64_t)st.st_blocks * 512 : 0;
 	if (s->pace && s->pace->say)
@@ -626,7 +627,7 @@ sweep(struct deletion *s, unsigned disk, enum removal_kind kind)
 
 	s->kind = kind;
 	err = each_file(s->r, disk, sweep_file, s);
-	if (!err && fsync(dir) < 0)
+	if (!err && file_sync(dir) < 0)
 		err = -errno;
 	return err;
 }
@@ -642,9 +643,9 @@ mark(struct removal *r, unsigned disk)
 	if (fd < 0)
 		return fd == -EEXIST ? 0 : fd;
 	r->part[disk].marked = true;
-	if (fsync(fd) < 0 || fsync(dir) < 0)
+	if (file_sync(fd) < 0 || file_sync(dir) < 0)
 		err = -errno;
-	close(fd);
+	file_close(fd);
 	return err;
 }
 
@@ -656,8 +657,9 @@ unmark(struct removal *r)
 	for (unsigned i = 0; i < r->disks->n; i++) {
 		if (!r->part[i].marked)
 			continue;
-		unlinkat(r->part[i].dir, layout_removing(file, r->name), 0);
-		fsync(r->part[i].dir);
+		file_remove_at(r->part[i].dir, layout_removing(file, r->name),
+			       0);
+		file_sync(r->part[i].dir);
 	}
 }
 
@@ -693,10 +695,11 @@ clear_disk(struct deletion *s, unsigned i)
 		err = sweep(s, i, REMOVAL_MARK);
 	if (err)
 		return err;
-	if (unlinkat(r->disks->disk[i].fd, r->part[i].at, AT_REMOVEDIR) < 0 &&
+	if (file_remove_at(r->disks->disk[i].fd, r->part[i].at, AT_REMOVEDIR) <
+		0 &&
 	    errno != ENOENT)
 		return -errno;
-	return fsync(r->disks->disk[i].fd) < 0 ? -errno : 0;
+	return file_sync(r->disks->disk[i].fd) < 0 ? -errno : 0;
 }
 
 /* Runs act() on all disks, even if one fails.  Returns the first error. */

@@ -62,7 +62,7 @@ is_good(struct scrub_reader *t, int fd, const struct recording_block *b)
 		at += (uint64_t)got;
 		atomic_fetch_add(&t->s->m.done, (uint64_t)got);
 	}
-	posix_fadvise(fd, (off_t)b->at, (off_t)bytes, POSIX_FADV_DONTNEED);
+	file_advise(fd, (off_t)b->at, (off_t)bytes, POSIX_FADV_DONTNEED);
 	return at == bytes && (!summed || crc == b->record.crc);
 }
 
@@ -75,10 +75,10 @@ block_is_good(struct scrub_reader *t, const struct recording_block *b)
 	if (fd < 0)
 		return false;
 	ease_file(fd);
-	posix_fadvise(fd, (off_t)b->at, (off_t)b->record.bytes,
-		      POSIX_FADV_DONTNEED);
+	file_advise(fd, (off_t)b->at, (off_t)b->record.bytes,
+		    POSIX_FADV_DONTNEED);
 	good = is_good(t, fd, b);
-	close(fd);
+	file_close(fd);
 	return good;
 }
 
@@ -104,10 +104,10 @@ parity_is_good(struct scrub_reader *t, const struct parity_block *p)
 	if (fd < 0)
 		return false;
 	ease_file(fd);
-	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	file_advise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	good = !parity_data_check(fd, &p->record, read_on, t);
-	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-	close(fd);
+	file_advise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	file_close(fd);
 	return good;
 }
 
@@ -199,11 +199,11 @@ file_over(int dir, const struct recording_where *w, const void *data,
 	if (fd < 0)
 		return fd;
 	err = write_whole(fd, data, bytes, w->offset);
-	if (!err && own && ftruncate(fd, (off_t)bytes) < 0)
+	if (!err && own && file_cut(fd, (off_t)bytes) < 0)
 		err = -errno;
-	if (!err && fdatasync(fd) < 0)
+	if (!err && file_sync_data(fd) < 0)
 		err = -errno;
-	close(fd);
+	file_close(fd);
 	return err;
 }
 

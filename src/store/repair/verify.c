@@ -110,7 +110,7 @@ check_data(struct verify_part *p)
 	l.fd = recording_chunk_open(l.rec, &any);
 	if (l.fd < 0)
 		return; /* reported for each of its blocks, if it has any */
-	if (fstat(l.fd, &st) == 0)
+	if (file_stat(l.fd, &st) == 0)
 		l.bytes = (uint64_t)st.st_size;
 	end = walk(&l);
 	if (l.bytes > end && l.rec->facts.state != RECORDING_LIVE)
@@ -119,7 +119,7 @@ check_data(struct verify_part *p)
 			   "that the index names; spate recover %s looks at "
 			   "them",
 			   l.bytes - end, verify_path(p), l.rec->name);
-	close(l.fd);
+	file_close(l.fd);
 }
 
 /* ---- reading back -------------------------------------------------------- */
@@ -169,7 +169,7 @@ hole_at(struct readback *r, uint64_t at)
 	off_t found;
 
 	if (at < r->looked || at >= r->data) {
-		found = lseek(r->fd, (off_t)(r->b->at + at), SEEK_DATA);
+		found = file_seek(r->fd, (off_t)(r->b->at + at), SEEK_DATA);
 		if (found >= 0)
 			r->data = (uint64_t)found - r->b->at;
 		else /* ENXIO: a hole to the end; else SEEK_DATA is not
@@ -356,7 +356,7 @@ read_sums(struct verify_part *p)
 		return;
 	err = fd < 0 ? fd : sums_read(fd, &p->sums);
 	if (fd >= 0)
-		close(fd);
+		file_close(fd);
 	if (err)
 		verify_say(p, VERIFY_SUMS,
 			   "the checksums on %s cannot be read: %s",
@@ -413,10 +413,10 @@ read_back(struct verify_part *p, const struct recording_block *b, size_t place,
 		return;
 	}
 	ease_file(r.fd);
-	posix_fadvise(r.fd, (off_t)b->at, (off_t)r.bytes, POSIX_FADV_DONTNEED);
+	file_advise(r.fd, (off_t)b->at, (off_t)r.bytes, POSIX_FADV_DONTNEED);
 	quanta_read(&r);
-	posix_fadvise(r.fd, (off_t)b->at, (off_t)r.bytes, POSIX_FADV_DONTNEED);
-	close(r.fd);
+	file_advise(r.fd, (off_t)b->at, (off_t)r.bytes, POSIX_FADV_DONTNEED);
+	file_close(r.fd);
 	judge(&r);
 }
 
@@ -487,7 +487,7 @@ check_row(struct verify_part *p, const struct recording_block *b)
 	err =
 	    fd < 0 ? fd : heap_chunk_read(c->format, fd, b->record.bytes, &row);
 	if (fd >= 0)
-		close(fd);
+		file_close(fd);
 	if (err) {
 		verify_say(p, VERIFY_UNREADABLE,
 			   "chunk %" PRIu64 " on %s cannot be read: %s",
@@ -605,7 +605,7 @@ check_first(struct verify_part *p, const struct recording_block *b)
 	fd = recording_chunk_open(c->rec, b);
 	if (fd >= 0) {
 		got = read_whole(fd, p->buffer, shape->payload, b->at);
-		close(fd);
+		file_close(fd);
 	}
 	if (got != (ssize_t)shape->payload)
 		return;
@@ -784,7 +784,7 @@ parity_check(struct verify_part *p, const struct parity_block *b)
 	err =
 	    fd < 0 ? fd : parity_data_check(fd, &b->record, parity_read_on, p);
 	if (fd >= 0)
-		close(fd);
+		file_close(fd);
 	if (err == -EBADMSG)
 		verify_say(p, VERIFY_PARITY,
 			   "the parity of group %" PRIu64 " on %s is damaged",
@@ -832,7 +832,7 @@ check_links(struct verification *c)
 			continue;
 		dir = layout_dir_open(disk->fd, c->rec->name, DISK_LINKS);
 		if (dir >= 0)
-			close(dir);
+			file_close(dir);
 		else if (dir == -EXDEV || dir == -ELOOP)
 			verify_say(part_none(c), VERIFY_INDEX,
 				   "%s/%s is not read: %s", disk->path,
@@ -938,26 +938,26 @@ check_orphans(struct verify_part *p)
 {
 	const struct recording *rec = p->check->rec;
 	struct several several = { 0 };
-	struct dirent *entry;
+	const struct dirent *entry;
 	uint64_t number;
-	DIR *dir;
+	struct file_list *dir;
 	int fd;
 
 	fd = disk_open_at(rec->part[p->disk].dir, ".", O_RDONLY | O_DIRECTORY,
 			  DISK_NO_LINKS);
 	if (fd < 0)
 		return fd;
-	dir = fdopendir(fd);
+	dir = file_list_open(fd);
 	if (!dir) {
-		close(fd);
+		file_close(fd);
 		return -ENOMEM;
 	}
-	while ((entry = readdir(dir))) {
+	while ((entry = file_list_next(dir))) {
 		if (layout_chunk_number(entry->d_name, rec->name, &number) &&
 		    !is_indexed(rec, p->disk, number))
 			several_add(&several, number);
 	}
-	closedir(dir);
+	file_list_close(dir);
 	orphans_say(p, &several);
 	return 0;
 }

@@ -162,8 +162,8 @@ read_disk(struct copy_lines *t, unsigned disk)
 
 	if (fd < 0)
 		return 0;
-	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size <= t->seen[disk]) {
-		close(fd);
+	if (file_stat(fd, &st) < 0 || (uint64_t)st.st_size <= t->seen[disk]) {
+		file_close(fd);
 		return 0;
 	}
 	text = malloc((size_t)st.st_size - t->seen[disk] + 1);
@@ -175,7 +175,7 @@ read_disk(struct copy_lines *t, unsigned disk)
 			err = take_lines(t, disk, text, (size_t)got);
 		}
 	}
-	close(fd);
+	file_close(fd);
 	free(text);
 	return text ? err : -ENOMEM;
 }
@@ -245,7 +245,7 @@ load(const struct copy_lines *t, const struct copy_line *s,
 	    (ssize_t)s->bytes)
 		err = -EIO;
 	b->bytes += err ? 0 : s->bytes;
-	close(fd);
+	file_close(fd);
 	return err;
 }
 

@@ -93,9 +93,9 @@ is_it(const struct disk *disk, const char *name, uint64_t identity, char *text)
 	       copy_origin_identity(head) == identity;
 	json_decref(head);
 	if (fd >= 0)
-		close(fd);
+		file_close(fd);
 	if (dir >= 0)
-		close(dir);
+		file_close(dir);
 	return same;
 }
 
@@ -214,19 +214,19 @@ chunks_drop(const struct copy_mend *m)
 	uint64_t *known = numbers_of(m, &n), number;
 	int fd =
 	    disk_open_at(m->dir, ".", O_RDONLY | O_DIRECTORY, DISK_NO_LINKS);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct file_list *dir = fd < 0 ? NULL : file_list_open(fd);
 	int err = !known ? -ENOMEM : fd < 0 ? fd : dir ? 0 : -errno;
 	const struct dirent *e;
 
-	while (!err && dir && (e = readdir(dir))) {
+	while (!err && dir && (e = file_list_next(dir))) {
 		if (layout_chunk_number(e->d_name, m->name, &number) &&
 		    !(n && bsearch(&number, known, n, sizeof number, by_value)))
-			unlinkat(m->dir, e->d_name, 0);
+			file_remove_at(m->dir, e->d_name, 0);
 	}
 	if (dir)
-		closedir(dir);
+		file_list_close(dir);
 	else if (fd >= 0)
-		close(fd);
+		file_close(fd);
 	free(known);
 	return err;
 }
@@ -243,7 +243,7 @@ mend(struct copy_mend *m)
 				DISK_NO_LINKS);
 	if (m->index < 0)
 		return m->index == -ENOENT ? 0 : m->index;
-	if (flock(m->index, LOCK_EX | LOCK_NB) < 0)
+	if (file_lock(m->index, LOCK_EX | LOCK_NB) < 0)
 		return -EBUSY;
 	err = index_read(m->index, &m->record, &m->n, &torn);
 	if (err)
@@ -252,7 +252,7 @@ mend(struct copy_mend *m)
 	if (m->dropped) {
 		err = index_replace(&made, m->dir, m->name, m->record, m->n);
 		if (!err)
-			close(made.fd);
+			file_close(made.fd);
 	}
 	if (!err && !layout_plan_shared(&m->plan))
 		err = chunks_drop(m);
@@ -276,7 +276,7 @@ copy_origin_mend(const struct disk *disk, const char *name, const json_t *head,
 	err = mend(&m);
 	free(m.record);
 	if (m.index >= 0)
-		close(m.index);
-	close(m.dir);
+		file_close(m.index);
+	file_close(m.dir);
 	return err;
 }

@@ -73,7 +73,7 @@ static int
 data_cut(struct folder *f, uint64_t bytes)
 {
 	f->reserved = bytes; /* truncating also drops reserved space */
-	return ftruncate(f->data, (off_t)bytes) < 0 ? -errno : 0;
+	return file_cut(f->data, (off_t)bytes) < 0 ? -errno : 0;
 }
 
 static int
@@ -99,7 +99,7 @@ data_create(struct folder *f)
 	err = open_data(f, O_CREAT | O_EXCL);
 	if (!err)
 		err = write_whole(f->data, raw, bytes, 0);
-	if (!err && fdatasync(f->data) < 0)
+	if (!err && file_sync_data(f->data) < 0)
 		err = -errno;
 	f->end = f->synced = f->reserved = bytes;
 	return err;
@@ -111,7 +111,7 @@ data_remove(struct folder *f)
 	char file[LAYOUT_FILE];
 
 	if (f->data >= 0)
-		unlinkat(f->dir, data_file(f, file), 0);
+		file_remove_at(f->dir, data_file(f, file), 0);
 }
 
 static int
@@ -144,7 +144,7 @@ copy(int from, int to, uint64_t at, uint8_t *piece, size_t piece_bytes)
 		put += (uint64_t)got;
 		at += (uint64_t)got;
 	}
-	if (!err && fdatasync(to) < 0)
+	if (!err && file_sync_data(to) < 0)
 		err = -errno;
 	return err;
 }
@@ -159,7 +159,7 @@ data_aside(struct folder *f, uint64_t end, uint64_t number)
 	int fd, err;
 
 	/* Only reserved space: nothing was written to it. */
-	if (lseek(f->data, (off_t)end, SEEK_DATA) < 0)
+	if (file_seek(f->data, (off_t)end, SEEK_DATA) < 0)
 		return errno == ENXIO ? 0 : -errno;
 	if (!file_has_data(f->data, end))
 		return 0;
@@ -167,8 +167,8 @@ data_aside(struct folder *f, uint64_t end, uint64_t number)
 	fd = piece ? aside_open(f, number) : -ENOMEM;
 	err = fd < 0 ? fd : copy(f->data, fd, end, piece, PIECE);
 	if (fd >= 0)
-		close(fd);
-	if (!err && fsync(f->dir) < 0)
+		file_close(fd);
+	if (!err && file_sync(f->dir) < 0)
 		err = -errno;
 	free(piece);
 	return err;
@@ -206,7 +206,7 @@ folder_data_reopen(struct folder *f, const struct index_record *records,
 		data_take(f, &spot, records[i].number, records[i].bytes);
 	}
 	f->synced = f->end;
-	if (fstat(f->data, &st) < 0)
+	if (file_stat(f->data, &st) < 0)
 		return -errno;
 	/* The disk lost data that the index names.  Writing more would hide
 	 * that. */
@@ -222,7 +222,7 @@ step_end(const struct folder *f, uint64_t end)
 {
 	struct statvfs fs;
 
-	if (fstatvfs(f->data, &fs) < 0 ||
+	if (file_space(f->data, &fs) < 0 ||
 	    fs.f_bavail * fs.f_frsize < (uint64_t)STEPS_FREE * STEP)
 		return end;
 	return end + STEP;
@@ -236,8 +236,8 @@ reserve(struct folder *f, uint64_t end)
 	if (end <= f->reserved)
 		return 0;
 	to = step_end(f, end);
-	if (fallocate(f->data, FALLOC_FL_KEEP_SIZE, (off_t)f->end,
-		      (off_t)(to - f->end)) < 0)
+	if (file_reserve(f->data, FALLOC_FL_KEEP_SIZE, (off_t)f->end,
+			 (off_t)(to - f->end)) < 0)
 		return errno == EOPNOTSUPP ? 0 : -errno;
 	f->reserved = to;
 	return 0;
@@ -255,7 +255,7 @@ page_rest(uint64_t at)
 static void
 grow(struct folder *f, uint64_t from, uint64_t to)
 {
-	if (fallocate(f->data, 0, (off_t)from, (off_t)(to - from)) < 0)
+	if (file_reserve(f->data, 0, (off_t)from, (off_t)(to - from)) < 0)
 		return;
 }
 
@@ -398,7 +398,7 @@ data_sync(struct folder *f)
 		return 0;
 	if (f->broken)
 		return -EIO;
-	if (fdatasync(f->data) < 0 || fstat(f->data, &st) < 0)
+	if (file_sync_data(f->data) < 0 || file_stat(f->data, &st) < 0)
 		return -errno;
 	return st.st_nlink ? 0 : -ENOENT; /* removed: its data would vanish */
 }
@@ -465,7 +465,7 @@ data_end(struct folder *f)
 	err = shorten(f);
 	if (!err)
 		err = data_cut(f, f->end);
-	if (!err && fdatasync(f->data) < 0)
+	if (!err && file_sync_data(f->data) < 0)
 		err = -errno;
 	return err;
 }
@@ -489,7 +489,7 @@ create_meta(struct folder *f, const json_t *head)
 	if (f->meta.fd < 0)
 		return f->meta.fd;
 	err = meta_append(&f->meta, head);
-	if (!err && fdatasync(f->meta.fd) < 0)
+	if (!err && file_sync_data(f->meta.fd) < 0)
 		err = -errno;
 	return err;
 }
@@ -511,10 +511,10 @@ show_index(struct folder *f)
 	char file[LAYOUT_FILE], made[LAYOUT_FILE];
 
 	layout_index_new(made, f->plan.name);
-	if (fdatasync(f->index.fd) < 0 ||
-	    renameat(f->dir, made, f->dir, layout_index(file, f->plan.name)) <
-		0 ||
-	    fsync(f->dir) < 0 || fsync(f->disk) < 0)
+	if (file_sync_data(f->index.fd) < 0 ||
+	    file_rename_at(f->dir, made, f->dir,
+			   layout_index(file, f->plan.name)) < 0 ||
+	    file_sync(f->dir) < 0 || file_sync(f->disk) < 0)
 		return -errno;
 	return 0;
 }
@@ -555,19 +555,19 @@ void
 folder_free(struct folder *f)
 {
 	if (f->index.fd >= 0)
-		close(f->index.fd);
+		file_close(f->index.fd);
 	if (f->meta.fd >= 0)
-		close(f->meta.fd);
+		file_close(f->meta.fd);
 	if (f->sums.fd >= 0)
-		close(f->sums.fd);
+		file_close(f->sums.fd);
 	if (f->parity.fd >= 0)
-		close(f->parity.fd);
+		file_close(f->parity.fd);
 	if (f->dir >= 0)
-		close(f->dir);
+		file_close(f->dir);
 	if (f->data >= 0)
-		close(f->data);
+		file_close(f->data);
 	if (f->direct >= 0)
-		close(f->direct);
+		file_close(f->direct);
 	free(f->found);
 	free(f);
 }
@@ -579,13 +579,13 @@ remove_folder(struct folder *f)
 	char file[LAYOUT_FILE];
 
 	if (f->dir >= 0) {
-		unlinkat(f->dir, layout_index_new(file, f->plan.name), 0);
-		unlinkat(f->dir, layout_index(file, f->plan.name), 0);
-		unlinkat(f->dir, layout_meta(file, f->plan.name), 0);
+		file_remove_at(f->dir, layout_index_new(file, f->plan.name), 0);
+		file_remove_at(f->dir, layout_index(file, f->plan.name), 0);
+		file_remove_at(f->dir, layout_meta(file, f->plan.name), 0);
 		data_remove(f);
 	}
-	unlinkat(f->disk, layout_dir(file, f->plan.name, f->plan.layout),
-		 AT_REMOVEDIR);
+	file_remove_at(f->disk, layout_dir(file, f->plan.name, f->plan.layout),
+		       AT_REMOVEDIR);
 }
 
 int
@@ -599,7 +599,7 @@ folder_create(struct folder **folder, const struct disk *disk, const char *name,
 	if (err)
 		return err;
 	layout_dir(dir, name, f->plan.layout);
-	if (mkdirat(f->disk, dir, 0755) < 0) {
+	if (file_mkdir_at(f->disk, dir, 0755) < 0) {
 		err = -errno;
 		goto fail;
 	}
@@ -649,11 +649,12 @@ file_make(struct folder *folder, const char *file, int flags, uint64_t bytes)
 			  O_CREAT | O_EXCL | O_WRONLY | flags, DISK_NO_LINKS);
 	if (fd < 0)
 		return fd;
-	if (!bytes || !fallocate(fd, 0, 0, (off_t)bytes) || errno == EOPNOTSUPP)
+	if (!bytes || !file_reserve(fd, 0, 0, (off_t)bytes) ||
+	    errno == EOPNOTSUPP)
 		return fd;
 	err = -errno;
-	close(fd);
-	unlinkat(folder->dir, file, 0);
+	file_close(fd);
+	file_remove_at(folder->dir, file, 0);
 	return err;
 }
 
@@ -699,12 +700,12 @@ folder_target_undo(struct folder *folder, const struct folder_target *target)
 
 	if (folder_serial(folder) && !target->parity)
 		return data_target_undo(folder, target);
-	close(target->fd);
+	file_close(target->fd);
 	if (target->parity)
 		layout_parity(file, folder->plan.name, target->number, 0);
 	else
 		layout_chunk(file, folder->plan.name, target->number);
-	return unlinkat(folder->dir, file, 0) < 0 ? -errno : 0;
+	return file_remove_at(folder->dir, file, 0) < 0 ? -errno : 0;
 }
 
 int
@@ -713,7 +714,7 @@ folder_chunk_remove(struct folder *folder, uint64_t number)
 	char file[LAYOUT_FILE];
 
 	layout_chunk(file, folder->plan.name, number);
-	if (unlinkat(folder->dir, file, 0) < 0 && errno != ENOENT)
+	if (file_remove_at(folder->dir, file, 0) < 0 && errno != ENOENT)
 		return -errno;
 	return 0;
 }
@@ -748,12 +749,12 @@ open_sums(struct folder *f)
 	err = sums_read(f->sums.fd, &list);
 	if (!err) {
 		f->sums.bytes = (off_t)list.end;
-		if (ftruncate(f->sums.fd, f->sums.bytes) < 0)
+		if (file_cut(f->sums.fd, f->sums.bytes) < 0)
 			err = -errno;
 		sums_clear(&list);
 	}
 	if (err) {
-		close(f->sums.fd);
+		file_close(f->sums.fd);
 		f->sums.fd = -1;
 	}
 	return err;
@@ -809,7 +810,7 @@ sync_sums(struct folder *folder)
 {
 	if (!folder->summed)
 		return 0;
-	if (fdatasync(folder->sums.fd) < 0)
+	if (file_sync_data(folder->sums.fd) < 0)
 		return -errno;
 	folder->summed = false;
 	return 0;
@@ -821,7 +822,7 @@ sync_meta(struct folder *folder)
 {
 	if (!folder->noted)
 		return 0;
-	if (fdatasync(folder->meta.fd) < 0)
+	if (file_sync_data(folder->meta.fd) < 0)
 		return -errno;
 	folder->noted = false;
 	return 0;
@@ -856,13 +857,13 @@ folder_parity_sync(struct folder *f, const void *tails, size_t bytes)
 		      : 0;
 
 	/* The names of the blocks, and the lines that came with them. */
-	if (!err && fsync(f->dir) < 0)
+	if (!err && file_sync(f->dir) < 0)
 		err = -errno;
 	if (!err)
 		err = sync_meta(f);
 	if (!err)
 		err = append_bytes(&f->parity, tails, bytes);
-	if (!err && fdatasync(f->parity.fd) < 0)
+	if (!err && file_sync_data(f->parity.fd) < 0)
 		err = -errno;
 	return err;
 }
@@ -876,7 +877,7 @@ check_there(const struct folder *folder)
 {
 	struct stat st;
 
-	if (fstat(folder->dir, &st) < 0)
+	if (file_stat(folder->dir, &st) < 0)
 		return -errno;
 	return st.st_nlink ? 0 : -ENOENT;
 }
@@ -895,7 +896,7 @@ sync_all(struct folder *folder, const struct index_record *records, unsigned n)
 		err = data_sync(folder);
 	if (err)
 		return err;
-	if (fsync(folder->dir) < 0)
+	if (file_sync(folder->dir) < 0)
 		return -errno;
 	return index_append(&folder->index, records, n);
 }
@@ -931,7 +932,7 @@ write_cfg(const struct folder *f, const struct index_record *end,
 		return 0;
 	cfg.packets = (uint64_t)json_integer_value(bytes) / cfg.packet;
 	err = vbs_cfg_write(f->dir, f->plan.name, &cfg);
-	if (!err && fsync(f->dir) < 0)
+	if (!err && file_sync(f->dir) < 0)
 		err = -errno;
 	return err;
 }

@@ -104,7 +104,7 @@ static size_t bytes_of[MEMBERS];
 static int dir;
 
 static void
-file_write(const char *name, const void *from, size_t bytes)
+file_put(const char *name, const void *from, size_t bytes)
 {
 	int fd = openat(dir, name, O_CREAT | O_TRUNC | O_WRONLY, 0644);
 
@@ -164,7 +164,7 @@ group_make(unsigned n, unsigned rows)
 					     .summed = true,
 					     .crc = crc32c(0, row[r], MOST) };
 		snprintf(p->file, sizeof p->file, "p%u", r);
-		file_write(p->file, row[r], MOST);
+		file_put(p->file, row[r], MOST);
 	}
 	return h;
 }
@@ -180,7 +180,7 @@ members_write(unsigned n)
 		memset(shifted, 0xee, j);
 		memcpy(shifted + j, data[j], bytes_of[j]);
 		snprintf(name, sizeof name, "m%u", j);
-		file_write(name, shifted, bytes_of[j] + j);
+		file_put(name, shifted, bytes_of[j] + j);
 	}
 }
 
@@ -290,9 +290,9 @@ START_TEST(a_source_that_lies_is_not_used)
 	members_write(5);
 	healed(h, 1);
 	/* Short, and gone. */
-	file_write("m2", data[2], 1000);
+	file_put("m2", data[2], 1000);
 	refused(h, 1, -ENODATA);
-	file_write("p0", row[0], MOST);
+	file_put("p0", row[0], MOST);
 	healed(h, 1);
 	ck_assert_int_eq(unlinkat(dir, "m2", 0), 0);
 	healed(h, 1);
@@ -343,7 +343,7 @@ list_read(struct parity_table *t, const void *raw, size_t bytes, unsigned disk)
 {
 	int fd;
 
-	file_write("list", raw, bytes);
+	file_put("list", raw, bytes);
 	fd = openat(dir, "list", O_RDONLY);
 	ck_assert_int_eq(parity_read(t, fd, disk, &(uint64_t){ 0 }), 0);
 	close(fd);
@@ -556,7 +556,7 @@ START_TEST(blocks_and_their_list_mend_each_other)
 	ck_assert_uint_eq(l.aside, 1);
 
 	/* A list with a torn end is cut before it is appended to. */
-	file_write("r.parity", data[1], 70);
+	file_put("r.parity", data[1], 70);
 	ck_assert_int_eq(parity_file_write(dir, "r", &p, &m, data[0]), 0);
 	l = look(&t);
 	ck_assert_uint_eq(l.listed, 1);
