@@ -196,21 +196,30 @@ grow(struct unsent *o, size_t bytes)
 	return 0;
 }
 
-/* Appends a text and a newline.  Returns 0; -ENOMEM; or -EMSGSIZE if the client
- * does not read and 16 MiB wait already: a stopped terminal must not use up the
- * daemon's memory. */
+/* Appends a text, which it takes over, and a newline.  Returns 0; -ENOMEM; or
+ * -EMSGSIZE if the client does not read and 16 MiB wait already: a stopped
+ * terminal must not use up the daemon's memory. */
 static int
-unsent_line(struct unsent *o, const char *text)
+unsent_line(struct unsent *o, char *text)
 {
-	size_t length = strlen(text);
-	int err = grow(o, length + 1);
+	size_t bytes = strlen(text) + 1;
+	int err;
 
-	if (err)
-		return err;
-	memcpy(o->data + o->bytes, text, length);
-	o->data[o->bytes + length] = '\n';
-	o->bytes += length + 1;
-	return 0;
+	text[bytes - 1] = '\n';
+	/* A long answer alone becomes the buffer: it has hundreds of KiB. */
+	if (!o->bytes && bytes > o->room && bytes <= OUT_MOST) {
+		free(o->data);
+		o->data = text;
+		o->bytes = o->room = bytes;
+		return 0;
+	}
+	err = grow(o, bytes);
+	if (!err) {
+		memcpy(o->data + o->bytes, text, bytes);
+		o->bytes += bytes;
+	}
+	free(text);
+	return err;
 }
 
 /* Sends the descriptors with the next line that is added. */
@@ -397,7 +406,6 @@ client_put(struct server *s, struct client *c, char *text)
 {
 	int err = text ? unsent_line(&c->out, text) : -ENOMEM;
 
-	free(text);
 	if (err) {
 		client_close(s, c);
 		return false;

@@ -144,6 +144,45 @@ START_TEST(answers)
 }
 END_TEST
 
+/* An answer that is longer than what the socket takes at once, and one behind it. */
+START_TEST(a_long_answer)
+{
+	enum { LONG = 900000 };
+	static const char end_of[] = "yyy\"}\n{\"id\":9,\"ok\":true,"
+				     "\"result\":\"x\"}\n";
+	static char all[LONG + 200];
+	const char *part;
+	char *y = malloc(LONG);
+	int fd;
+
+	begin();
+	fd = client(true);
+	heard(fd);
+	for (int again = 0; again < 2; again++) {
+		tell(fd, "{\"id\":8,\"do\":\"later\"}\n");
+		ck_assert_str_eq(heard(fd), "");
+		memset(y, 'y', LONG);
+		server_answer(server, last, json_stringn(y, LONG));
+		ck_assert_uint_gt(server->clients->out.bytes, LONG);
+		tell(fd, "{\"id\":9,\"do\":\"x\"}\n");
+		all[0] = '\0';
+		while (!strstr(all, "\"x\"}")) {
+			part = heard(fd);
+			ck_assert_ptr_nonnull(part);
+			ck_assert_uint_lt(strlen(all) + strlen(part),
+					  sizeof all);
+			strcat(all, part);
+		}
+		ck_assert_uint_eq(strspn(strchr(all, 'y'), "y"), LONG);
+		ck_assert_str_eq(all + strlen(all) - strlen(end_of), end_of);
+		ck_assert_uint_eq(server->clients->out.bytes, 0);
+	}
+	free(y);
+	close(fd);
+	end();
+}
+END_TEST
+
 START_TEST(garbage)
 {
 	static const char *const greets[] = { "\n", "x\n", "[]\n", "{}\n",
@@ -685,8 +724,8 @@ START_TEST(taken)
 }
 END_TEST
 
-SUITE_THREADS("server", NULL, answers, garbage, long_lines, shares,
-	      lines_left_over_wake, a_crowd_shares, silent_ones_lock_nobody_out,
-	      idle_ones_lock_nobody_out, users_share, no_descriptors,
-	      never_reads, too_many_open, gives_descriptors_once,
-	      takes_descriptors, taken)
+SUITE_THREADS("server", NULL, answers, a_long_answer, garbage, long_lines,
+	      shares, lines_left_over_wake, a_crowd_shares,
+	      silent_ones_lock_nobody_out, idle_ones_lock_nobody_out,
+	      users_share, no_descriptors, never_reads, too_many_open,
+	      gives_descriptors_once, takes_descriptors, taken)
