@@ -427,7 +427,25 @@ mv "${disks[0]}/else" "${disks[0]}/r"
 # A chunk that is torn is not made from its packets where its group gives it, also
 # if others of the group are in no index yet.
 again
-torn=$(find "${disks[1]}" -name 'r.0*' | sort | sed -n 2p)
+read -r away torn < <(python3 - "${disks[@]}" <<-'END'
+	# The disk of the last chunk, and a chunk whose group has a block there.
+	import glob, os, struct, sys
+	at = {int(f[-8:]): i for i, disk in enumerate(sys.argv[1:])
+	      for f in glob.glob(f"{disk}/r/r.0*")}
+	last = at[max(at)]
+	for i, disk in enumerate(sys.argv[1:]):
+	    for f in sorted(glob.glob(f"{disk}/r/r.parity.0*")):
+	        raw = open(f, "rb").read()
+	        n = next(n for n in range(1, 9) if raw[-64 * n - 10] == 16)
+	        tail = [raw[len(raw) - 64 * k:][:64] for k in range(n, 0, -1)]
+	        group = [struct.unpack_from("<Q", r)[0] for r in tail
+	                 if r[54] == 1]
+	        torn = [k for k in group if at[k] != last and k > 2]
+	        if torn and last in [i, *(at[k] for k in group)]:
+	            print(last, f"{sys.argv[1 + at[torn[0]]]}/r/r.{torn[0]:08d}")
+	            sys.exit()
+END
+)
 bytes=$(stat -c %s "$torn")
 python3 - "$torn" "${disks[@]}" <<-'END'
 	import struct, sys
@@ -454,11 +472,6 @@ chunked
 noted
 # With a disk of its group away, which has the last chunk too, nothing is decided.
 again
-last=$(find "${disks[@]}" -name 'r.0*' -printf '%f %h\n' | sort | tail -1)
-for away in 0 2 3 4 5 1; do
-	[[ $last != *"${disks[away]}/"* ]] || break
-done
-[ $away -ne 1 ] || away=3
 dies $away
 mend recover r
 same "status of recover" "$status" 0
