@@ -133,11 +133,11 @@ verified()
 }
 
 # survives CHUNKS DISKS...: whatever is given without these disks, at a time, is
-# right, and the rest is what is said to be lost, by verify too.  In all that is no
-# more than so many chunks.
+# right, and the rest is what is said to be lost, by verify too.  That is no more
+# than so many chunks, which info says do not survive it.
 survives()
 {
-	local most=$1 all=0 gone end away
+	local most=$(($1 * 256)) gone end away
 	shift
 
 	for away; do
@@ -151,9 +151,8 @@ survives()
 		verified "$away"
 		same "packets of $name that verify names without $away" \
 			$((lost + end)) $((gone + whole_filled))
-		all=$((all + gone))
+		within "packets of $name that are lost without $away" 0 $gone $most
 	done
-	within "packets of $name that disks take along" 0 $all $((most * 256))
 }
 
 # cut_is_true ARGS OF cut
@@ -178,7 +177,7 @@ cut_is_true()
 	read -r chunks one two < <(told '"\(.chunks) \(.with_parity +
 		.with_less_parity) \(.with_parity)"')
 	survives $((chunks - one)) a b c d e f
-	[ "$3" -lt 2 ] || survives $((3 * (chunks - two))) "a d" "b e" "c f"
+	[ "$3" -lt 2 ] || survives $((chunks - two)) "a d" "b e" "c f"
 	"$SPATE" recover "$name" --disks "$(disks_list)" >"$work/says"
 	grep -q 'nothing to do' "$work/says" || fail "again: $(cat "$work/says")"
 	"$SPATE" rebuild "$name" -c "$conf" >"$work/says" 2>&1 ||
