@@ -141,7 +141,7 @@ refused "push: on: it cannot be reached, and nothing is changed anywhere" \
 refused "push: ef: it has the new configuration, and its old array.conf" \
 	"$push" --to "$host/etc" "$work/array" mh ef
 grep -q "unknown key 'prioritty'" "$work/refused"
-grep -qE '^mh +Mh +1 changes +' "$work/refused" || fail "$(cat "$work/refused")"
+grep -qE '^mh +Mh +1 change +' "$work/refused" || fail "$(cat "$work/refused")"
 wait_for 20 scans_are mh one
 same "scans of the one that refused" "$(scans ef)" "all two"
 grep -q max_loss "$work/ef/etc/spate.conf"
