@@ -118,3 +118,18 @@ for n in 11 12 13; do
 done
 kill $sender 2>/dev/null || true
 spated_stop
+
+# ---- one file for all recorders -----------------------------------------
+
+vex_scan No0031 7200 60 | vex >"$work/tx4.vex"
+for one in Ef:60 Wb:30; do
+	SPATE_STATION=${one%:*} spated_start
+	spate schedule import --replace --stream s "$work/tx4.vex" >/dev/null
+	name=tx1_${one%:*}_no0031
+	same "length" "$(scan "${name,,}" .duration_s)" "${one#*:}"
+	spated_stop
+done
+SPATE_STATION=On spated_start
+refused "scans of which station" usage spate schedule import --replace --stream s \
+	"$work/tx4.vex"
+spated_stop

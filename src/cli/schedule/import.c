@@ -14,6 +14,7 @@
 #include "cli/schedule/import_scans.h"
 #include "cli/schedule/schedule.h"
 #include "cli/show/site.h"
+#include "control/answer.h"
 
 static int
 args_check(const struct schedule_options *args, const char *path,
@@ -167,6 +168,19 @@ send(const struct cli *cli, const struct schedule_options *args,
 	return status;
 }
 
+/* Returns the status of the daemon, for the recorder's own station; NULL: it
+ * does not answer, or is not asked because a station is named. */
+static json_t *
+status_ask(const struct cli *cli, const struct schedule_options *args)
+{
+	struct fault fault;
+	json_t *status;
+
+	return !args->station && !site_ask(cli, "status", NULL, &status, &fault)
+		   ? status
+		   : NULL;
+}
+
 static int
 import_or_show(const struct cli *cli, const struct schedule_options *args,
 	       const struct import *im, const char *path)
@@ -190,8 +204,13 @@ cli_import(const struct cli *cli, const struct schedule_options *args,
 	struct import im = { .file = slash ? slash + 1 : path,
 			     .station = args->station };
 	struct fault fault;
+	json_t *recorder = NULL;
 	int status, err = args_check(args, path, &fault);
 
+	if (!err)
+		recorder = status_ask(cli, args);
+	if (recorder)
+		im.own = answer_status(recorder).station;
 	if (!err)
 		err = import_file(&im, path, &fault);
 	notes_tell(cli, &im);
@@ -199,5 +218,6 @@ cli_import(const struct cli *cli, const struct schedule_options *args,
 	if (!status && im.left_out)
 		status = left_out_fail(cli, &im);
 	import_clear(&im);
+	json_decref(recorder);
 	return status;
 }

@@ -37,6 +37,8 @@ struct import_scan {
 struct import {
 	const char *file;    /* name of the file in messages */
 	const char *station; /* the wanted station; NULL: the only one */
+	const char *own;     /* the recorder's, taken where a file is of several
+			      * and none is wanted; NULL: it has none */
 	struct import_scan *scan;
 	unsigned n, room; /* scans, and room for scans */
 	char experiment[IMPORT_WORD],

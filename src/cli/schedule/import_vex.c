@@ -361,17 +361,19 @@ code_of_site(const struct vex *v, const char *wanted)
 static int
 station_choose(struct vex *v)
 {
-	const char *has[STATIONS];
+	const char *has[STATIONS], *named = v->im->station;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < v->stations; i++)
 		if (v->station[i].scheduled)
 			has[n++] = v->station[i].code;
-	for (unsigned i = 0; i < n && v->im->station; i++)
-		if (strcmp(has[i], v->im->station) == 0)
+	if (!named && n > 1)
+		named = v->im->own;
+	for (unsigned i = 0; i < n && named; i++)
+		if (strcmp(has[i], named) == 0)
 			v->wanted = has[i];
-	if (!v->wanted && v->im->station)
-		v->wanted = code_of_site(v, v->im->station);
+	if (!v->wanted && named)
+		v->wanted = code_of_site(v, named);
 	if (!v->im->station && n == 1)
 		v->wanted = has[0];
 	if (v->wanted || !v->any_scan)
