@@ -529,6 +529,7 @@ recording_close(struct recording *rec)
 	json_decref(rec->tail);
 	json_decref(rec->resumed);
 	json_decref(rec->described);
+	json_decref(rec->controlled);
 	json_decref(rec->learned);
 	if (rec->shape.payload)
 		shape_clear(&rec->shape);

@@ -292,6 +292,26 @@ add_descriptor(struct recording *rec, json_t *text)
 	return json_array_append(rec->described, text) ? -ENOMEM : 0;
 }
 
+/* Counts a control heap once: with parity several disks have its line. */
+static int
+add_control(struct recording *rec, const json_t *object)
+{
+	char *line;
+	int err = 0;
+
+	if (!json_is_string(json_object_get(object, "control")))
+		return 0;
+	line = json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS);
+	if (!rec->controlled)
+		rec->controlled = json_object();
+	if (line && !json_object_get(rec->controlled, line)) {
+		err = json_object_set_new(rec->controlled, line, json_true());
+		rec->facts.controls += !err;
+	}
+	free(line);
+	return err || !line ? -ENOMEM : 0;
+}
+
 /* Finds the line with frames per second and threads: that of a run, or the end
  * line, which is the only one to have them in a copied recording.  A new
  * reference, or NULL. */
@@ -315,9 +335,10 @@ take_object(struct piece *p, json_t *object, bool first)
 		rec->head = json_incref(object);
 	if (!rec->tail && json_is_object(json_object_get(object, "end")))
 		rec->tail = json_incref(object);
-	rec->facts.controls +=
-	    json_is_string(json_object_get(object, "control"));
-	err = add_descriptor(rec, json_object_get(object, "descriptor"));
+	err = add_control(rec, object);
+	if (!err)
+		err =
+		    add_descriptor(rec, json_object_get(object, "descriptor"));
 	if (!rec->learned)
 		rec->learned = find_learned(object);
 	if (!err)

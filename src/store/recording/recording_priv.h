@@ -91,6 +91,7 @@ struct recording {
 	char name[LAYOUT_FILE];
 	struct recording_part *part; /* one per disk */
 	json_t *head, *tail, *resumed, *described;
+	json_t *controlled; /* set of the lines of control heaps */
 	json_t *learned; /* the first line with frames per second */
 	struct format_shape shape;
 	uint32_t slots; /* slots of a full block */

@@ -110,9 +110,11 @@ END_TEST
 
 START_TEST(substreams)
 {
-	json_int_t packets, lost, bytes, runs, number, sub, descriptors;
+	json_int_t packets, lost, bytes, runs, number, sub, descriptors,
+	    controls;
 	json_t *json,
-	    *line = json_pack("{s:s s:i}", "descriptor", "eA==", "id", 7);
+	    *line = json_pack("{s:s s:i}", "descriptor", "eA==", "id", 7),
+	    *stop = json_pack("{s:s s:s}", "control", "stop", "heap", "9");
 	static struct made_block mb;
 
 	m.subs = 3;
@@ -120,6 +122,10 @@ START_TEST(substreams)
 	made_begin(&m);
 	ck_assert_int_eq(folder_note(m.folder[1], line), 0);
 	json_decref(line);
+	/* Parity puts it on several disks. */
+	ck_assert_int_eq(folder_note(m.folder[0], stop), 0);
+	ck_assert_int_eq(folder_note(m.folder[1], stop), 0);
+	json_decref(stop);
 	m.sub = 2;
 	made_block(&m, &mb, 0, 0, 10);
 	made_write(&m, 0, &mb);
@@ -128,11 +134,12 @@ START_TEST(substreams)
 	json = recording_info(rec);
 	ck_assert_int_eq(json_unpack(json,
 				     "{s:[{s:n},{},{s:I,s:I,s:I,s:I,s:I}], "
-				     "s:[{s:I}], s:I}",
+				     "s:[{s:I}], s:I, s:I}",
 				     "subs", "start", "sub", &number, "packets",
 				     &packets, "packets_lost", &lost, "bytes",
 				     &bytes, "runs", &runs, "runs", "sub", &sub,
-				     "descriptors", &descriptors),
+				     "descriptors", &descriptors, "controls",
+				     &controls),
 			 0);
 	ck_assert_int_eq(number, 2);
 	ck_assert_int_eq(packets, 10);
@@ -141,6 +148,7 @@ START_TEST(substreams)
 	ck_assert_int_eq(runs, 1);
 	ck_assert_int_eq(sub, 2);
 	ck_assert_int_eq(descriptors, 1);
+	ck_assert_int_eq(controls, 1);
 	ck_assert_int_eq(json_integer_value(json_object_get(json, "absent")),
 			 1);
 	ck_assert_str_eq(json_string_value(json_object_get(json, "store")),
