@@ -174,6 +174,8 @@ cut_is_true()
 		$(($(told .packets_lost) + filled))
 	verified
 	same "packets that verify names" $lost $filled
+	[ $(told .absent) -ge $((filled / 256)) ] ||
+		fail "info of $name counts chunks that nothing gives"
 	read -r chunks one two < <(told '"\(.chunks) \(.with_parity +
 		.with_less_parity) \(.with_parity)"')
 	survives $((chunks - one)) a b c d e f

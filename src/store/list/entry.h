@@ -92,7 +92,7 @@ struct entry {
 	  "disks that may die now and nothing is lost: as configured, fewer "  \
 	  "where disks or parity are away",                                    \
 	  "parity")                                                            \
-	X(COUNT, absent, 1, "blocks whose record is on no disk")               \
+	X(COUNT, absent, 1, "blocks whose record or data no disk gives")       \
 	X(TEXT, what, 1 | KEY_OPTIONAL, "what cannot be read")                 \
 	X(TEXT, why, 1 | KEY_OPTIONAL, "why it is unreadable or failed")
 

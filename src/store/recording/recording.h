@@ -126,7 +126,8 @@ struct recording_facts {
 	/* sums over all runs; missing are the lost ones, see loss.h */
 	uint64_t packets, missing;
 	unsigned chunks, gaps;
-	unsigned absent;    /* numbers whose record is on no disk */
+	unsigned absent;    /* numbers whose record is on no disk, or of which
+			     * only that is left, in a list of parity */
 	unsigned parity;    /* parity blocks of a group, as configured */
 	unsigned computed;  /* chunks whose data follows from parity alone */
 	unsigned protected; /* chunks that survive `parity` disks more */

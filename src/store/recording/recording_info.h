@@ -70,7 +70,7 @@ enum {
 	X(COUNT, gaps, INFO, "blocks that no disk has")                        \
 	X(TEXT, fill, INFO, "what stands for lost packets")                    \
 	X(TEXT, layout, INFO, "how it lies on the disks")                      \
-	X(COUNT, absent, INFO, "blocks whose record is on no disk")            \
+	X(COUNT, absent, INFO, "blocks whose record or data no disk gives")    \
 	X(COUNT, parity, INFO,                                                 \
 	  "disks that may die without a loss, as configured")                  \
 	X(COUNT, with_parity, INFO,                                            \

@@ -169,6 +169,23 @@ recording_margin(const struct recording *rec, uint64_t number)
 	return may;
 }
 
+bool
+recording_gives(const struct recording *rec, const struct recording_block *b)
+{
+	const struct parity_table *t = &rec->parity;
+	const struct parity_member *m;
+	struct group_state s;
+
+	if (!b->computed)
+		return true;
+	for (m = parity_find(t, b->record.number); m; m = parity_older(t, m)) {
+		group_look(rec, &t->block[m->block], &s);
+		if (s.lost <= s.rows)
+			return true;
+	}
+	return false;
+}
+
 uint64_t
 recording_parity_end(const struct recording *rec)
 {

@@ -241,7 +241,8 @@ add_up(struct recording *rec, unsigned sub)
 		if (__builtin_add_overflow(offset, b->bytes, &offset) ||
 		    offset > INT64_MAX)
 			return -EBADMSG;
-		s->chunks += b->record.kind == INDEX_BLOCK;
+		s->chunks +=
+		    b->record.kind == INDEX_BLOCK && recording_gives(rec, b);
 		s->gaps += b->record.kind == INDEX_GAP;
 	}
 	s->bytes = offset;
@@ -282,10 +283,11 @@ sum_files(struct recording *rec)
 	}
 	for (size_t i = 0; i < rec->blocks; i++) {
 		const struct recording_block *b = &rec->block[i];
+		bool gives = recording_gives(rec, b);
 		unsigned margin;
 
-		f->absent += b->record.kind == RECORDING_ABSENT;
-		f->computed += b->computed;
+		f->absent += b->record.kind == RECORDING_ABSENT || !gives;
+		f->computed += b->computed && gives;
 		if (b->record.kind != INDEX_BLOCK)
 			continue;
 		margin = recording_margin(rec, b->record.number);
@@ -394,10 +396,11 @@ count_run(struct recording *rec, struct recording_run *run, size_t from,
 	*run = (struct recording_run){ .run = begin->run, .sub = begin->sub };
 	run->base = recording_base(rec, run->sub, run->run);
 	for (size_t i = from; i < to; i++) {
-		const struct index_record *r = &recording_at(rec, i)->record;
+		const struct recording_block *b = recording_at(rec, i);
 
-		if (r->kind != RECORDING_ABSENT)
-			take_record(rec, &run_sums, r);
+		if (b->record.kind != RECORDING_ABSENT &&
+		    recording_gives(rec, b))
+			take_record(rec, &run_sums, &b->record);
 	}
 	if (run_sums.first)
 		fill_run(rec, run, &run_sums);

@@ -298,6 +298,11 @@ bool recording_is_safe(const struct recording *rec, uint64_t number);
  * group: what it may lack is parity blocks. */
 bool recording_is_whole(const struct recording *rec, uint64_t number);
 
+/* False for a block that is on no disk, and of whose group too much is not there
+ * either: its record is known, by a list of parity, and nothing of its data. */
+bool recording_gives(const struct recording *rec,
+		     const struct recording_block *b);
+
 /* How many further disks may go, whichever they are, before a block cannot be
  * computed. */
 unsigned recording_margin(const struct recording *rec, uint64_t number);

@@ -92,6 +92,29 @@ START_TEST(a_disk_is_away)
 }
 END_TEST
 
+/* Lists of parity know of blocks of which nothing is left: these are absent, and
+ * none of their packets is counted. */
+START_TEST(a_group_is_away)
+{
+	const struct recording_facts *f;
+
+	make(0, NULL);
+	made_end(&m, BLOCKS);
+	made_hide(&m, 0);
+	made_hide(&m, 1);
+	f = opened(&m, &rec);
+	ck_assert_uint_eq(f->computed, 0);
+	ck_assert_uint_eq(f->chunks, 0);
+	ck_assert_uint_eq(f->absent, BLOCKS);
+	for (unsigned i = 0; i < f->runs; i++)
+		ck_assert_uint_eq(rec->run[i].packets, 0);
+	recording_close(rec);
+	made_show(&m, 0);
+	made_show(&m, 1);
+	made_finish(&m);
+}
+END_TEST
+
 /* A bit turned in a chunk: what is read of it is right, also a part.  Where parity
  * does not make up for it, bytes are given as they are, and counted. */
 START_TEST(a_bit_turned)
@@ -258,6 +281,7 @@ START_TEST(an_older_group)
 }
 END_TEST
 
-SUITE_THREADS("recording_parity", NULL, a_disk_is_away, a_bit_turned,
-	      a_chunk_is_short, the_end_is_away, the_head_has_a_wild_number,
-	      a_group_has_another_block, an_older_group)
+SUITE_THREADS("recording_parity", NULL, a_disk_is_away, a_group_is_away,
+	      a_bit_turned, a_chunk_is_short, the_end_is_away,
+	      the_head_has_a_wild_number, a_group_has_another_block,
+	      an_older_group)
