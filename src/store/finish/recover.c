@@ -53,6 +53,8 @@ read_head(const struct recovery *r, unsigned disk)
 
 	fd = recover_open(r, disk, layout_meta(file, r->rec->name), O_RDONLY);
 	from = fd < 0 ? NULL : file_stream(fd);
+	if (!from && fd >= 0)
+		file_close(fd);
 	if (!from)
 		return NULL;
 	length = getline(&line, &room, from);
@@ -106,8 +108,8 @@ check_heads(const struct recovery *r, struct fault *fault)
  * the index's own state in memory is used.
  */
 
-/* Lines behind those that were read, of a disk that failed to read them, are left
- * for the next time. */
+/* Lines that were not read are never cut off, only what is behind the last
+ * newline. */
 int
 recover_note(const struct recovery *r, unsigned disk, const json_t *line)
 {

@@ -526,6 +526,32 @@ group_heal(struct parity_heal *h, uint8_t **data)
 	return 0;
 }
 
+/* Leaves out of a plan what is on a disk that was late for this one: each group
+ * would wait for it once more. */
+static void
+late_leave(const struct parity_heal *h, struct parity_source *s)
+{
+	for (unsigned i = 0; i < h->members; i++) {
+		if (h->member[i].late && h->member[i].disk == s->disk)
+			s->dir = -1;
+	}
+	for (unsigned i = 0; i < h->rows; i++) {
+		if (h->parity[i].late && h->parity[i].disk == s->disk)
+			s->dir = -1;
+	}
+}
+
+static void
+late_disks_leave(const struct parity_heal *h, struct parity_heal *older)
+{
+	for (; h != older; h = h->older) {
+		for (unsigned i = 0; i < older->members; i++)
+			late_leave(h, &older->member[i]);
+		for (unsigned i = 0; i < older->rows; i++)
+			late_leave(h, &older->parity[i]);
+	}
+}
+
 int
 parity_heal(struct parity_heal *h, uint8_t **data)
 {
@@ -535,6 +561,7 @@ parity_heal(struct parity_heal *h, uint8_t **data)
 		o->patience = h->patience;
 		o->alive = h->alive;
 		o->arg = h->arg;
+		late_disks_leave(h, o);
 		older = group_heal(o, data);
 	}
 	return older ? err : 0;

@@ -203,9 +203,24 @@ mend_heal(const struct mend *m, const struct recording_block *b, uint8_t *data)
 	return err;
 }
 
-/* Reads a member, which has to be good.  0 or -errno. */
+/* Reads a block from its disk, and nothing of it from its group. */
+static ssize_t
+raw_read(const struct mend *m, const struct recording_block *b, uint8_t *data)
+{
+	int fd = recording_chunk_open(m->rec, b);
+	ssize_t got;
+
+	if (fd < 0)
+		return fd;
+	got = read_whole(fd, data, b->record.bytes, b->at);
+	file_close(fd);
+	return got;
+}
+
+/* Reads a member, which has to be good; `own`: on its disk.  0 or -errno. */
 static int
-member_read(const struct mend *m, const struct index_record *r, uint8_t *data)
+member_read(const struct mend *m, const struct index_record *r, uint8_t *data,
+	    bool own)
 {
 	const struct recording_block *b;
 	ssize_t got;
@@ -216,12 +231,29 @@ member_read(const struct mend *m, const struct index_record *r, uint8_t *data)
 	if (b->record.kind != INDEX_BLOCK || b->record.bytes != r->bytes ||
 	    b->record.crc != r->crc)
 		return -ENOENT;
-	got = recording_chunk_read(m->rec, b, data, r->bytes, 0);
+	if (own)
+		got = raw_read(m, b, data);
+	else
+		got = recording_chunk_read(m->rec, b, data, r->bytes, 0);
 	if (got != (ssize_t)r->bytes)
 		return got < 0 ? (int)got : -ENODATA;
 	return r->flags & INDEX_SUMMED && crc32c(0, data, r->bytes) != r->crc
 		   ? -EBADMSG
 		   : 0;
+}
+
+int
+mend_member_check(const struct mend *m, const struct index_record *r)
+{
+	uint8_t *data = r->bytes <= PARITY_MOST ? malloc(r->bytes + 1) : NULL;
+	int err = data ? 0 : -ENOMEM;
+
+	ease_process();
+	if (!err)
+		err = member_read(m, r, data, true);
+	ease_end();
+	free(data);
+	return err;
 }
 
 int
@@ -247,8 +279,9 @@ mend_rows_make(const struct mend *m, const struct index_record *member,
 	ease_process();
 	for (unsigned i = 0; i < members && !err; i++) {
 		uint64_t bytes = member[i].bytes;
-		int fails =
-		    bytes > most ? -EFBIG : member_read(m, &member[i], data);
+		int fails = bytes > most
+				? -EFBIG
+				: member_read(m, &member[i], data, bad != NULL);
 
 		if (bad)
 			bad[i] = fails;

@@ -60,15 +60,22 @@ struct mend_rows {
 };
 
 /*
- * Computes the rows of a group from its members, as mend_heal().  All have to be
- * good, unless there is bad[]: then it is 0 or -errno of each member, and the rows
- * are those of a group of the others.  mend_rows_free() follows in any case.  0
- * or -errno.
+ * Computes the rows of a group from its members, as mend_heal().
+ *
+ *   without bad[]  all have to be good, if only by what parity gives of them
+ *   with bad[]     it is 0 or -errno of each member.  The rows are those of a
+ *                  group of the others, each of which is good on its disk: one
+ *                  that parity gives must not leave the group that gives it
+ *
+ * mend_rows_free() follows in any case.  0 or -errno.
  */
 int mend_rows_make(const struct mend *m, const struct index_record *member,
 		   unsigned members, unsigned rows, struct mend_rows *w,
 		   int *bad);
 void mend_rows_free(struct mend_rows *w);
+
+/* Reads a block back from its disk.  0 if it is good there; or -errno. */
+int mend_member_check(const struct mend *m, const struct index_record *r);
 
 /* ---- rebuild.c, for rebuild_parity.c ------------------------------------- */
 

@@ -58,6 +58,8 @@ lines_add(const struct mend *m, unsigned disk, json_t *seen, FILE *to)
 			  layout_meta(file, m->rec->name), O_RDONLY,
 			  DISK_NO_LINKS);
 	from = fd < 0 ? NULL : file_stream(fd);
+	if (!from && fd >= 0)
+		file_close(fd);
 	while (from && (length = getline(&line, &room, from)) > 0) {
 		if (line[length - 1] != '\n')
 			break;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/ease.h"
 #include "store/disk/file.h"
 #include "store/repair/mend_priv.h"
 
@@ -145,15 +146,14 @@ group_join(struct new_group *g, const struct recording_block *b)
 		g->gap[g->gaps++] = *gap;
 }
 
-/* Writes all rows of a group, and then lists them.  After an error nothing of it
- * is there, unless one is listed: then all are, and the next run lists the
- * others.  0 or -errno. */
+/* Writes all rows of a group, and then lists them.  If one cannot be written,
+ * nothing of the group is left.  If a list cannot, all rows stay, and the next run
+ * lists them: nobody knows which tails a list has got.  0 or -errno. */
 static int
 rows_write(struct mend *m, struct new_group *g, struct parity_record *p,
 	   const struct mend_rows *w, const int *disk)
 {
 	char file[LAYOUT_FILE];
-	unsigned listed = 0;
 	int err = 0;
 
 	for (unsigned i = 0; i < p->rows && !err; i++) {
@@ -161,17 +161,14 @@ rows_write(struct mend *m, struct new_group *g, struct parity_record *p,
 		p->crc = w->crc[i];
 		err = row_write(m, p, g->member, w->row[i], disk[i]);
 	}
+	layout_parity(file, m->rec->name, p->group, p->generation);
+	for (unsigned i = 0; i < p->rows && err; i++)
+		file_remove_at(m->rec->part[disk[i]].dir, file, 0);
 	for (unsigned i = 0; i < p->rows && !err; i++) {
 		p->row = (uint16_t)i;
 		p->crc = w->crc[i];
 		err = row_list(m, p, g->member, disk[i]);
-		listed += !err;
 	}
-	if (!err || listed)
-		return err;
-	layout_parity(file, m->rec->name, p->group, p->generation);
-	for (unsigned i = 0; i < p->rows; i++)
-		file_remove_at(m->rec->part[disk[i]].dir, file, 0);
 	return err;
 }
 
@@ -198,14 +195,17 @@ bad_leave(struct mend *m, struct new_group *g, const int *bad)
 				 "chunk %" PRIu64 " on %s gets no parity: %s",
 				 r.number,
 				 mend_path(m, m->rec->block[r.number].disk),
-				 bad[i] == -EBADMSG ? "it is damaged"
-						    : disk_why(bad[i]));
+				 bad[i] == -EBADMSG || bad[i] == -ENODATA
+				     ? "it is damaged, which spate scrub mends"
+				     : disk_why(bad[i]));
 		}
 		k += gap;
 	}
 }
 
-static void
+/* Writes the parity of a group, and empties it.  False: it could not be
+ * written. */
+static bool
 group_write(struct mend *m, uint64_t generation, struct new_group *g)
 {
 	struct parity_record p = { .group = g->member[0].number,
@@ -255,6 +255,7 @@ group_write(struct mend *m, uint64_t generation, struct new_group *g)
 	}
 	mend_progress(m, all);
 	*g = (struct new_group){ .members = 0 };
+	return !err;
 }
 
 static unsigned
@@ -289,13 +290,12 @@ generation_new(const struct recording *rec)
 	return most;
 }
 
-/* Makes groups of the chunks that have no parity. */
+/* Makes groups of the chunks that have no parity; *written: all that were made. */
 static int
-groups_make(struct mend *m)
+groups_make(struct mend *m, uint64_t generation, bool *written)
 {
 	enum { OPEN = 8 };
 	const struct recording *rec = m->rec;
-	const uint64_t generation = generation_new(rec);
 	unsigned rows = rec->facts.parity, disks = disks_there(m);
 	unsigned most = disks > rows ? disks - rows : 0;
 	struct new_group *g = calloc(OPEN, sizeof *g);
@@ -322,14 +322,14 @@ groups_make(struct mend *m)
 		       block_bars_has(&g[at].disks, (unsigned)b->disk))
 			at++;
 		if (at == OPEN)
-			group_write(m, generation, &g[at = 0]);
+			*written &= group_write(m, generation, &g[at = 0]);
 		group_join(&g[at], b);
 		if (g[at].members == most)
-			group_write(m, generation, &g[at]);
+			*written &= group_write(m, generation, &g[at]);
 	}
 	for (unsigned i = 0; i < OPEN; i++) {
 		if (g[i].members)
-			group_write(m, generation, &g[i]);
+			*written &= group_write(m, generation, &g[i]);
 	}
 	free(g);
 	return 0;
@@ -337,19 +337,80 @@ groups_make(struct mend *m)
 
 /* ---- parity: what is not needed any more -------------------------------------- */
 
-/* True if each member of a group has a later group, which makes up for every
- * disk. */
-static bool
-is_obsolete(const struct recording *rec, const struct parity_block *p)
+/* What is obsolete, by place in the table of parity. */
+struct obsolete {
+	struct mend *m;
+	uint64_t generation; /* of the groups of this run, whose members and
+				rows were good a moment ago */
+	bool *block;
+	/* Of the first parity block of a group: 0 if it was not read back yet,
+	 * 1 if all of it is good, -1 if not. */
+	int8_t *good;
+};
+
+/* Reads a parity block back.  0 or -errno. */
+static int
+row_check(const struct mend *m, const struct parity_block *p)
 {
+	char file[LAYOUT_FILE];
+	int fd, err;
+
+	layout_parity(file, m->rec->name, p->record.group,
+		      p->record.generation);
+	fd = disk_open_at(m->rec->part[p->disk].dir, file, O_RDONLY,
+			  DISK_NO_LINKS);
+	if (fd < 0)
+		return fd;
+	ease_process();
+	err = parity_data_check(fd, &p->record, NULL, NULL);
+	ease_end();
+	file_close(fd);
+	return err;
+}
+
+/* Reads back all parity blocks and all members of a group, once. */
+static bool
+group_is_good(struct obsolete *o, const struct parity_block *p)
+{
+	const struct parity_table *t = &o->m->rec->parity;
+	const struct parity_block *first = parity_first(t, p);
+	int8_t *good = &o->good[first - t->block];
+	int err = 0;
+
+	if (first->record.generation == o->generation)
+		return true;
+	if (*good)
+		return *good > 0;
+	for (p = first;
+	     p < t->block + t->blocks && parity_same_group(p, first) && !err;
+	     p++)
+		err = row_check(o->m, p);
+	for (uint32_t i = 0; i < first->record.members && !err; i++)
+		err = mend_member_check(o->m, &t->member[first->first + i]);
+	*good = err ? -1 : 1;
+	return !err;
+}
+
+/* True if each member of a group has a later group, which makes up for every
+ * disk, and is good. */
+static bool
+is_obsolete(struct obsolete *o, const struct parity_block *p)
+{
+	const struct recording *rec = o->m->rec;
 	const struct parity_table *t = &rec->parity;
+	const struct parity_member *m;
 
 	for (uint32_t i = 0; i < p->record.members; i++) {
 		uint64_t number = t->member[p->first + i].number;
-		const struct parity_member *m = parity_find(t, number);
 
+		m = parity_find(t, number);
 		if (parity_same_group(&t->block[m->block], p) ||
 		    !recording_is_safe(rec, number))
+			return false;
+	}
+	for (uint32_t i = 0; i < p->record.members; i++) {
+		m = parity_find(t, t->member[p->first + i].number);
+		if (!group_is_good(o, &t->block[m->block]))
 			return false;
 	}
 	return true;
@@ -421,38 +482,47 @@ disk_drop(const struct mend *m, unsigned disk, const bool *obsolete)
 	return err;
 }
 
+/* Removes parity that later groups make up for, of which those of this generation
+ * were made just now. */
 static int
-obsolete_drop(const struct mend *m)
+obsolete_drop(struct mend *m, uint64_t generation)
 {
 	const struct parity_table *t = &m->rec->parity;
-	bool *obsolete = calloc(t->blocks + 1, sizeof *obsolete);
-	int err = obsolete ? 0 : -ENOMEM;
+	struct obsolete o = { .m = m,
+			      .generation = generation,
+			      .block = calloc(t->blocks + 1, sizeof *o.block),
+			      .good = calloc(t->blocks + 1, sizeof *o.good) };
+	int err = o.block && o.good ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < t->blocks && !err; i++)
-		obsolete[i] = is_obsolete(m->rec, &t->block[i]);
+		o.block[i] = is_obsolete(&o, &t->block[i]);
 	for (unsigned i = 0; i < m->disks->n && !err; i++) {
 		if (m->rec->part[i].dir >= 0)
-			err = disk_drop(m, i, obsolete);
+			err = disk_drop(m, i, o.block);
 	}
-	free(obsolete);
+	free(o.block);
+	free(o.good);
 	return err;
 }
 
 int
 rebuild_parity(struct mend *m)
 {
+	uint64_t generation;
+	bool written = true;
 	int err = 0;
 
 	all_rows_rebuild(m);
 	if (!m->a->dry_run)
 		err = recording_refresh(m->rec);
+	generation = generation_new(m->rec);
 	if (!err)
-		err = groups_make(m);
+		err = groups_make(m, generation, &written);
 	if (err || m->a->dry_run)
 		return err;
 	err = recording_refresh(m->rec);
-	if (!err)
-		err = obsolete_drop(m);
+	if (!err && written)
+		err = obsolete_drop(m, generation);
 	m->report->left = 0;
 	for (size_t i = 0; i < m->rec->blocks; i++)
 		m->report->left += rebuild_needs_group(m->rec, i);

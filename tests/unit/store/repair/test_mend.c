@@ -263,5 +263,83 @@ START_TEST(new_disk_begun)
 }
 END_TEST
 
+/* Two groups of which each has both members on one disk, and their parity on
+ * another. */
+static void
+make_doubled(void)
+{
+	static struct made_block mb;
+
+	m.parity = 1;
+	m.quantum = 512;
+	made_begin(&m);
+	for (unsigned i = 0; i < MADE_DISKS; i++)
+		made_run(&m, i, 0, MADE_BASE);
+	for (unsigned i = 0; i < 4; i++) {
+		made_block(&m, &mb, i, i * MADE_SLOTS, MADE_SLOTS);
+		made_write(&m, i / 2, &mb);
+	}
+	made_parity(&m, 0, 2, (unsigned[]){ 2 }, NULL);
+	made_parity(&m, 2, 2, (unsigned[]){ 2 }, NULL);
+	made_end(&m, 4);
+}
+
+/* A chunk that only its group gives stays in that group: a new one of two such
+ * chunks would give neither. */
+START_TEST(damaged_members)
+{
+	char file[LAYOUT_FILE];
+
+	make_doubled();
+	made_spoil(&m, 0, layout_chunk(file, MADE_NAME, 0), 700);
+	made_spoil(&m, 1, layout_chunk(file, MADE_NAME, 2), 700);
+	reads_as_sent(&m, 4 * MADE_SLOTS);
+	ck_assert_int_eq(rebuild(&m.disks, MADE_NAME, &args, &report, &fault),
+			 0);
+	ck_assert_uint_eq(report.failed, 2);
+	ck_assert_uint_eq(report.left, 2);
+	reads_as_sent(&m, 4 * MADE_SLOTS);
+	ck_assert_int_eq(scrub(&m.disks, MADE_NAME, &args, &report, &fault), 0);
+	ck_assert_uint_eq(report.chunks, 2);
+	ck_assert_int_eq(rebuild(&m.disks, MADE_NAME, &args, &report, &fault),
+			 0);
+	ck_assert_uint_eq(report.failed + report.left, 0);
+	reads_as_sent(&m, 4 * MADE_SLOTS);
+	made_finish(&m);
+}
+END_TEST
+
+/* Parity that came back with its disk is kept where the one that was made meanwhile
+ * is damaged. */
+START_TEST(older_group_stays)
+{
+	char file[LAYOUT_FILE];
+	struct recording *rec;
+	struct parity_record p;
+
+	make(2, 1);
+	made_parity(&m, 0, 2, (unsigned[]){ 2 }, NULL);
+	made_end(&m, 2);
+	made_hide(&m, 2);
+	ck_assert_int_eq(rebuild(&m.disks, MADE_NAME, &args, &report, &fault),
+			 0);
+	made_show(&m, 2);
+	ck_assert_int_eq(recording_open(&rec, &m.disks, MADE_NAME, &fault), 0);
+	p = rec->parity.block[parity_find(&rec->parity, 0)->block].record;
+	ck_assert_uint_ne(p.generation, 0);
+	layout_parity(file, MADE_NAME, p.group, p.generation);
+	made_spoil(&m,
+		   rec->parity.block[parity_find(&rec->parity, 0)->block].disk,
+		   file, 50);
+	recording_close(rec);
+	made_spoil(&m, 0, layout_chunk(file, MADE_NAME, 0), 700);
+	reads_as_sent(&m, 2 * MADE_SLOTS);
+	ck_assert_int_eq(rebuild(&m.disks, MADE_NAME, &args, &report, &fault),
+			 0);
+	reads_as_sent(&m, 2 * MADE_SLOTS);
+	made_finish(&m);
+}
+END_TEST
+
 SUITE_THREADS("mend", NULL, line_behind_unread, unread, refuses, bad_member,
-	      new_disk, new_disk_begun)
+	      damaged_members, older_group_stays, new_disk, new_disk_begun)
