@@ -87,6 +87,10 @@ wait_for 30 has_state "$mnt/xfs" hung
 wait_for 20 came hang 12000
 spate stop hang >/dev/null
 whole hang
+# It can be read, though spated has its index on that disk.
+spate export hang "$work/exported" --quiet
+cmp "$work/exported" "$work/ideal"
+rm "$work/exported"
 rm "$work/hang"
 wait_for 30 has_state "$mnt/xfs" idle
 wait_for 10 no_copies hang

@@ -594,6 +594,16 @@ lock_shared(int fd, bool live)
 	return false;
 }
 
+/* True if a disk has no end although another one has: it hangs, and the daemon that
+ * wrote to it still has its lock. */
+static bool
+is_left_behind(const struct recording *rec, const struct recording_part *part)
+{
+	struct index_record end;
+
+	return !part->ended && recording_end(rec, &end);
+}
+
 static int
 hold_part(struct recording *rec, struct recording_part *part)
 {
@@ -612,7 +622,7 @@ hold_part(struct recording *rec, struct recording_part *part)
 		return 0;
 	}
 	file_close(fd);
-	return live ? 0 : -EBUSY;
+	return live || is_left_behind(rec, part) ? 0 : -EBUSY;
 }
 
 static bool
