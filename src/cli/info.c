@@ -48,14 +48,16 @@ add_stored(json_t *infos, const struct disks *disks, const char *name,
 
 /*
  * Updates an ended recording: disks that answered again, or were recovered, may
- * have more than the daemon knew when it ended.
+ * have more than the daemon knew when it ended; and what parity protects, and
+ * gives, changes with each disk that goes or comes.
  */
 static void
 take_newer(json_t *info, const struct recording *rec)
 {
+	const struct recording_facts *facts = recording_facts(rec);
 	json_t *now;
 
-	if (recording_facts(rec)->packets <= field_number(info, "packets"))
+	if (facts->packets <= field_number(info, "packets") && !facts->parity)
 		return;
 	now = recording_info(rec);
 	json_object_update_existing(info, now);

@@ -19,7 +19,18 @@ records()
 	spated_start
 	take --format vdif --fps 2000 --packets 6000 --loss 0.01 "${@:3}"
 	exports whole
+	[ "$*" != "1 vbs" ] || daemon_knows
 	spated_stop
+}
+
+# daemon_knows: info of a recording that the daemon still knows is of the disks as
+# they are now.
+daemon_knows()
+{
+	mv "${disks[0]}/$taken" "$work/away"
+	[ "$(spate info "$taken" --json | jq .computed)" -gt 0 ] ||
+		fail "the daemon knows nothing of a disk that is gone"
+	mv "$work/away" "${disks[0]}/$taken"
 }
 
 # exports FILE: the bytes that the disks in ${there[@]} give.

@@ -428,12 +428,13 @@ mv "${disks[0]}/else" "${disks[0]}/r"
 # if others of the group are in no index yet.
 again
 read -r away torn < <(python3 - "${disks[@]}" <<-'END'
-	# The disk of the last chunk, and a chunk whose group has a block there.
+	# The disk of the last chunk, and a chunk whose group has a member there: a
+	# list of parity is elsewhere, then, too.
 	import glob, os, struct, sys
 	at = {int(f[-8:]): i for i, disk in enumerate(sys.argv[1:])
 	      for f in glob.glob(f"{disk}/r/r.0*")}
 	last = at[max(at)]
-	for i, disk in enumerate(sys.argv[1:]):
+	for disk in sys.argv[1:]:
 	    for f in sorted(glob.glob(f"{disk}/r/r.parity.0*")):
 	        raw = open(f, "rb").read()
 	        n = next(n for n in range(1, 9) if raw[-64 * n - 10] == 16)
@@ -441,7 +442,7 @@ read -r away torn < <(python3 - "${disks[@]}" <<-'END'
 	        group = [struct.unpack_from("<Q", r)[0] for r in tail
 	                 if r[54] == 1]
 	        torn = [k for k in group if at[k] != last and k > 2]
-	        if torn and last in [i, *(at[k] for k in group)]:
+	        if torn and last in [at[k] for k in group]:
 	            print(last, f"{sys.argv[1 + at[torn[0]]]}/r/r.{torn[0]:08d}")
 	            sys.exit()
 END

@@ -636,6 +636,20 @@ gaps(struct output *o)
 	return records > chunks ? records - chunks : 0;
 }
 
+/* Returns the chunks that have parity.  Of groups that are complete some members
+ * may be lost with their disk, which are no chunks. */
+static uint64_t
+with_parity(const struct session *s)
+{
+	const struct output *o = s->output;
+	uint64_t chunks = atomic_load(&o->chunks), members;
+
+	if (!o->groups)
+		return 0;
+	members = atomic_load(&o->parity_members) / s->stream->o.parity;
+	return members < chunks ? members : chunks;
+}
+
 /* Returns all interruptions after which the recording went on. */
 static json_t *
 resumed_json(const struct output *o)
@@ -694,9 +708,7 @@ info_take(struct session *s, struct info *info)
 		.layout = s->stream->o.layout,
 		.absent = atomic_load(&o->absent),
 		.parity = s->stream->o.parity,
-		.with_parity = o->groups ? atomic_load(&o->parity_members) /
-					       s->stream->o.parity
-					 : 0,
+		.with_parity = with_parity(s),
 		.store = store_name(s->shape),
 	};
 	pthread_mutex_lock(&o->lock);

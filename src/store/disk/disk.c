@@ -277,6 +277,29 @@ judge(int fd, int flags)
 }
 
 int
+disk_own(int fd, int folder)
+{
+	struct stat own, of;
+
+	if (file_is_remote(fd) || geteuid() != 0)
+		return 0;
+	if (fstat(fd, &own) < 0 || fstat(folder, &of) < 0)
+		return -errno;
+	if (own.st_uid != 0 || of.st_uid == 0)
+		return 0;
+	return fchown(fd, of.st_uid, of.st_gid) < 0 ? -errno : 0;
+}
+
+/* True if a file that was opened with O_CREAT seems to be new. */
+static bool
+is_new(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && st.st_size == 0;
+}
+
+int
 disk_open_at(int at, const char *path, int flags, enum disk_links links)
 {
 	int how = (flags & ~O_TRUNC) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
@@ -289,10 +312,13 @@ disk_open_at(int at, const char *path, int flags, enum disk_links links)
 	if (fd < 0)
 		return fd;
 	err = judge(fd, flags);
-	if (!err)
-		return fd;
-	close(fd);
-	return err;
+	if (err) {
+		close(fd);
+		return err;
+	}
+	if (flags & O_CREAT && is_new(fd))
+		(void)disk_own(fd, at);
+	return fd;
 }
 
 const char *

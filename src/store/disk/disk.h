@@ -148,6 +148,11 @@ bool disk_matches(const char *pattern, const char *path);
 enum disk_links { DISK_NO_LINKS, DISK_LINKS };
 int disk_open_at(int at, const char *path, int flags, enum disk_links links);
 
+/* Gives what root has made in a folder the folder's owner: the daemon, which is
+ * mostly another user, has to write to it, too.  disk_open_at() does it where the
+ * file system can.  0 or -errno. */
+int disk_own(int fd, int folder);
+
 /* Says what an error of disk_open_at() means ("it is a link ...").  disk_hint()
  * says what would help, or returns NULL.  Both are static strings. */
 const char *disk_why(int err);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/disk/disk.h"
 #include "store/disk/file.h"
 
 int
@@ -97,9 +98,14 @@ stride_read(int fd, const struct stride *s, void *data, size_t bytes,
 int
 file_nameless_at(int at, int flags)
 {
-	return file_is_remote(at)
-		   ? remote_nameless_at(at)
-		   : openat(at, ".", O_TMPFILE | O_CLOEXEC | flags, 0644);
+	int fd;
+
+	if (file_is_remote(at))
+		return remote_nameless_at(at);
+	fd = openat(at, ".", O_TMPFILE | O_CLOEXEC | flags, 0644);
+	if (fd >= 0)
+		(void)disk_own(fd, at);
+	return fd;
 }
 
 int

@@ -169,6 +169,7 @@ folder_make(struct mend *m, unsigned disk, const char *text, size_t bytes)
 					 DISK_NO_LINKS);
 	if (part->dir < 0)
 		return part->dir;
+	(void)disk_own(part->dir, at);
 	if (!is_begun(m, part->dir))
 		return -EEXIST;
 	file_remove_at(part->dir, layout_meta(file, m->rec->name), 0);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "store/disk/disk.h"
+#include "store/disk/file.h"
 #include "lib/scratch.h"
 #include "lib/suite.h"
 
@@ -453,6 +454,35 @@ START_TEST(changed_meanwhile)
 }
 END_TEST
 
+/* What root makes belongs to the folder's owner, who is to write to it, too; what
+ * is there already keeps its own. */
+START_TEST(owners)
+{
+	enum { OWNER = 12345 };
+	struct stat st;
+	int fd;
+
+	if (geteuid() != 0)
+		return;
+	below_begin();
+	ck_assert_int_eq(tried("mine", O_WRONLY | O_CREAT, DISK_NO_LINKS), 0);
+	ck_assert_int_eq(fchown(disk, OWNER, OWNER), 0);
+	ck_assert_int_eq(tried("theirs", O_WRONLY | O_CREAT, DISK_NO_LINKS), 0);
+	ck_assert_int_eq(fstatat(disk, "theirs", &st, 0), 0);
+	ck_assert_uint_eq(st.st_uid, OWNER);
+	ck_assert_uint_eq(st.st_gid, OWNER);
+	ck_assert_int_eq(fstatat(disk, "mine", &st, 0), 0);
+	ck_assert_uint_eq(st.st_uid, 0);
+	fd = file_nameless_at(disk, O_WRONLY);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_uint_eq(st.st_uid, OWNER);
+	close(fd);
+	below_end();
+}
+END_TEST
+
 SUITE("disk", paths_and_patterns, looked_at_from_outside, plain_folders,
       one_folder_counts_once, one_that_is_not_there, not_mounted, mounted,
-      no_patterns, written_to, read_from, without_openat2, changed_meanwhile)
+      no_patterns, written_to, read_from, without_openat2, changed_meanwhile,
+      owners)
