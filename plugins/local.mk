@@ -27,10 +27,18 @@ endif
 if HAVE_UCX
 plugins_LTLIBRARIES += %D%/receive-ucx.la %D%/send-ucx.la
 endif
+if HAVE_RADOS
+plugins_LTLIBRARIES += %D%/disk-rados.la
+endif
 if HAVE_LIBAIO
 plugins_LTLIBRARIES += %D%/write-aio.la
 endif
 
+%C%_disk_rados_la_SOURCES = %D%/disk/rados.c %D%/disk/rados.h \
+	%D%/disk/rados_data.c %D%/disk/rados_lock.c %D%/disk/rados_names.c
+%C%_disk_rados_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+%C%_disk_rados_la_LIBADD = -lrados $(JANSSON_LIBS)
+%C%_disk_rados_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_format_mark5b_la_SOURCES = %D%/format/mark5b.c
 %C%_format_mark5b_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_format_raw_la_SOURCES = %D%/format/raw.c

@@ -73,6 +73,7 @@ part src/cli "$store signal" show send watch plot . schedule disks gen rehearse
 part fuse "$store" live tree .
 part plugins/format 'contract' .
 part plugins/write 'contract' .
+part plugins/disk 'contract' .
 part plugins/receive 'contract net wire' . udp tcp
 part plugins/send 'contract net wire channel' . tcp etd udp
 part plugins/ucx "contract net wire channel receive/tcp send/tcp" .

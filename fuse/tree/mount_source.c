@@ -72,12 +72,12 @@ absolute(const char *list)
 		free(text);
 		return NULL;
 	}
-	while ((one = strsep(&rest, ":"))) {
+	while ((one = disk_list_next(&rest))) {
 		if (!*one)
 			continue;
 		if (asprintf(&next, "%s%s%s%s%s", all ? all : "",
-			     all ? ":" : "", *one == '/' ? "" : here,
-			     *one == '/' ? "" : "/", one) < 0)
+			     all ? ":" : "", disk_is_absolute(one) ? "" : here,
+			     disk_is_absolute(one) ? "" : "/", one) < 0)
 			next = NULL;
 		free(all);
 		all = next;

@@ -20,6 +20,7 @@
 #include "base/worker.h"
 #include "fuse/tree/mount_source.h"
 #include "fuse/tree/tree_priv.h"
+#include "store/disk/file.h"
 #include "store/read/open_recordings.h"
 
 #define PAUSE NS_SECOND
@@ -53,7 +54,7 @@ add_space(struct statvfs *sum, int fd)
 	struct statvfs vfs;
 	fsblkcnt_t unit;
 
-	if (fstatvfs(fd, &vfs) < 0)
+	if (file_space(fd, &vfs) < 0)
 		return;
 	unit = vfs.f_frsize ? vfs.f_frsize : vfs.f_bsize;
 	sum->f_blocks += vfs.f_blocks * unit / sum->f_frsize;

@@ -65,6 +65,17 @@ paths(const struct disks *disks)
 	return all;
 }
 
+/* True if a list cannot have the path. */
+static bool
+has_colon(const char *path)
+{
+	for (; (path = strchr(path, ':')); path++) {
+		if (strncmp(path, "://", 3) != 0)
+			return true;
+	}
+	return false;
+}
+
 static int
 no_memory(struct fault *fault)
 {
@@ -81,7 +92,7 @@ disks_word(const struct cli *cli, struct mount_command *w, struct fault *fault)
 	if (err)
 		return err;
 	for (unsigned i = 0; i < disks.n && !err; i++)
-		if (strchr(disks.disk[i].path, ':'))
+		if (has_colon(disks.disk[i].path))
 			err = fault_set(fault, -EINVAL, "usage",
 					"%.200s cannot be named to spatefs: it "
 					"has a colon",

@@ -127,6 +127,7 @@ FLOW_LONG = \
 	%D%/disks_twin.sh \
 	%D%/resume_disks.sh \
 	%D%/resume_schedule.sh \
+	%D%/rados.sh \
 	%D%/break_index.sh \
 	%D%/break_fs_full.sh \
 	%D%/break_fs_stall.sh \
@@ -213,7 +214,7 @@ check-long:
 .PHONY: check-long
 
 # What tests share; tests/contract has the server of etransfer, too.
-EXTRA_DIST += %D%/functions.sh %D%/functions_copy.sh %D%/functions_disks.sh \
+EXTRA_DIST += %D%/functions.sh %D%/functions_ceph.sh %D%/functions_copy.sh %D%/functions_disks.sh \
 	%D%/functions_fuse.sh %D%/functions_map.sh %D%/functions_schedule.sh \
 	%D%/functions_send.sh %D%/functions_udp.sh %D%/break.sh \
 	%D%/foreign.sh %D%/spead.sh %D%/tcp.sh %D%/vsi.sh \

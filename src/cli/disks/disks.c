@@ -32,7 +32,7 @@ absolute(const char *path)
 {
 	char *here, *text = NULL;
 
-	if (*path == '/')
+	if (disk_is_absolute(path))
 		return strdup(path);
 	here = getcwd(NULL, 0);
 	if (here && asprintf(&text, "%s/%s", here, path) < 0)

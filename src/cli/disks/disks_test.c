@@ -33,6 +33,7 @@
 #include "cli/show/site.h"
 #include "cli/show/table.h"
 #include "cli/show/terminal.h"
+#include "store/disk/remote.h"
 
 enum { SLOW = 70 };
 
@@ -317,7 +318,10 @@ disk_add(struct test *t, const char *path)
 	*d = (struct tested){ .path = strdup(path) };
 	if (!d->path)
 		return -ENOMEM;
-	if (stat(path, &st) < 0)
+	if (remote_is_path(path))
+		snprintf(d->error, sizeof d->error,
+			 "no folder; 'rados bench' tests a pool");
+	else if (stat(path, &st) < 0)
 		snprintf(d->error, sizeof d->error, "%s", strerror(errno));
 	else if (!S_ISDIR(st.st_mode))
 		snprintf(d->error, sizeof d->error, "no folder");

@@ -30,6 +30,7 @@
 #include "cli/show/site.h"
 #include "cli/show/table.h"
 #include "cli/show/terminal.h"
+#include "store/disk/file.h"
 
 enum {
 	STEPS = 7,
@@ -143,8 +144,12 @@ has_room(const struct rehearsal *r, uint64_t rate)
 	for (unsigned i = 0; i < r->disks.n; i++) {
 		struct statvfs s;
 
-		if (statvfs(r->disks.disk[i].path, &s) == 0)
+		int fd = disk_folder_open(r->disks.disk[i].path);
+
+		if (fd >= 0 && file_space(fd, &s) == 0)
 			has += (double)s.f_bavail * (double)s.f_frsize;
+		if (fd >= 0)
+			file_close(fd);
 	}
 	return need < has * 0.9;
 }

@@ -36,7 +36,7 @@ paths_check(const struct setup *c, struct fault *fault)
 	    config_setting_get_member(conf_root(c->conf), "disks");
 
 	for (unsigned i = 0; i < c->o.disks.n; i++) {
-		if (c->o.disks.text[i][0] == '/')
+		if (disk_is_absolute(c->o.disks.text[i]))
 			continue;
 		fault_set(fault, -EINVAL, "conf",
 			  "%s: \"%s\" in `disks` is no absolute path",

@@ -563,7 +563,7 @@ path_take(char out[4096], const char *path, struct fault *fault)
 {
 	size_t length = path ? strlen(path) : 0;
 
-	if (!length || path[0] != '/' || length >= 4096) {
+	if (!length || !disk_is_absolute(path) || length >= 4096) {
 		fault_set(fault, -EINVAL, "usage",
 			  "'%.80s' is no absolute path", path ? path : "");
 		fault_hint(fault, "as in /mnt/disk3");

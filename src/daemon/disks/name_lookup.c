@@ -9,6 +9,7 @@
 #include "daemon/disks/name_lookup.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/worker.h"
+#include "store/disk/disk.h"
+#include "store/disk/file.h"
 #include "store/disk/layout.h"
 
 #define PATIENCE (NS_SECOND / 2)
@@ -45,6 +48,22 @@ struct name_lookup { /* used by the caller's thread */
 
 /* ---- the thread ------------------------------------------------------ */
 
+static bool
+is_on_remote(const char *disk, const char *name)
+{
+	int fd = disk_folder_open(disk);
+	char dir[LAYOUT_FILE];
+	bool is = false;
+
+	for (int i = 0; fd >= 0 && i < LAYOUTS && !is; i++)
+		is = !*name ||
+		     !file_access_at(fd, layout_dir(dir, name, (enum layout)i),
+				     F_OK, AT_SYMLINK_NOFOLLOW);
+	if (fd >= 0)
+		file_close(fd);
+	return is;
+}
+
 /* True if the disk has this name, in any layout.  With an empty name: true if
  * the disk answers without an error. */
 static bool
@@ -55,6 +74,8 @@ is_on_disk(const char *disk, const char *name)
 	struct stat folder;
 	bool is = false;
 
+	if (remote_is_path(disk))
+		return is_on_remote(disk, name);
 	/* Both: some file systems answer one from what they remember. */
 	if (!*name)
 		return !statvfs(disk, &space) && !stat(disk, &folder);

@@ -67,7 +67,8 @@ verb_disks_add(struct daemon *d, struct server_ticket ticket,
 	int number;
 
 	/* The event loop touches only a path that answers. */
-	if (path && *path == '/' && !name_lookup_answers(d->added, path)) {
+	if (path && disk_is_absolute(path) &&
+	    !name_lookup_answers(d->added, path)) {
 		fault_set(fault, -ETIMEDOUT, "bad-disk", "cannot add %s", path);
 		fault_why(fault, "it does not answer, or too many that were to "
 				 "be added before do not");

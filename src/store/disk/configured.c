@@ -76,7 +76,7 @@ disks_listed(const char *list, struct disks *disks, struct fault *fault)
 	if (!text)
 		return fault_set(fault, -ENOMEM, "no-memory",
 				 "cannot look for disks: no memory");
-	while (n < PATTERNS && (one = strsep(&rest, ":")))
+	while (n < PATTERNS && (one = disk_list_next(&rest)))
 		if (*one)
 			pattern[n++] = one;
 	err = disks_matched(pattern, n, disks, fault);

@@ -36,6 +36,27 @@ disk_is_pattern(const char *path)
 }
 
 bool
+disk_is_absolute(const char *path)
+{
+	return *path == '/' || remote_is_path(path);
+}
+
+char *
+disk_list_next(char **list)
+{
+	char *path = *list, *end = path;
+
+	if (!path)
+		return NULL;
+	/* The colon of a scheme is part of the path. */
+	while (*end && (*end != ':' || !strncmp(end, "://", 3)))
+		end++;
+	*list = *end ? end + 1 : NULL;
+	*end = '\0';
+	return path;
+}
+
+bool
 disk_matches(const char *pattern, const char *path)
 {
 	size_t length = strlen(pattern);

@@ -121,6 +121,14 @@ disk_same(const struct disk_id *a, const struct disk_id *b)
 /* True if the path has a wildcard. */
 bool disk_is_pattern(const char *path);
 
+/* True if the path means the same in every working directory: it begins with a
+ * slash, or with a scheme. */
+bool disk_is_absolute(const char *path);
+
+/* Returns the next path of a list like "/mnt/disk0:rados://pool/a", and advances
+ * *list, which it writes to; NULL after the last.  It may be empty. */
+char *disk_list_next(char **list);
+
 /* True if the pattern would find this path with a file system mounted on it.  A
  * pattern without wildcard finds itself alone. */
 bool disk_matches(const char *pattern, const char *path);

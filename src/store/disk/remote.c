@@ -39,6 +39,9 @@ struct remote_disk {
 	const struct disk_ops *ops;
 	struct disk_store *store; /* NULL: could not be opened yet */
 	struct host host;
+	atomic_uint tries; /* to open it; raised as one ends */
+	int err;	   /* of the last one */
+	char said[320];	   /* why it could not be opened, as it was logged */
 };
 
 /* An open file, or a folder. */
@@ -242,6 +245,20 @@ disk_entry(const char *path)
 	return d;
 }
 
+/* Logs why a disk could not be opened, unless it was the same the last time:
+ * most callers know no more than the error's number. */
+static void
+say(struct remote_disk *d, const struct fault *fault)
+{
+	const char *why = !fault ? "" : *fault->why ? fault->why : fault->what;
+
+	if (!strncmp(d->said, why, sizeof d->said - 1))
+		return;
+	snprintf(d->said, sizeof d->said, "%s", why);
+	if (*why)
+		log_line(LEVEL_WARN, d->path, "%s", why);
+}
+
 /* Loads the plugin and opens the disk, unless both was done. */
 static int
 disk_connect(struct remote_disk *d, struct fault *fault)
@@ -252,12 +269,20 @@ disk_connect(struct remote_disk *d, struct fault *fault)
 					.place = place,
 					.why = why,
 					.why_bytes = sizeof why };
+	unsigned tries;
 	int err = 0;
 
 	snprintf(scheme, sizeof scheme, "%.*s", (int)(place - 3 - d->path),
 		 d->path);
+	tries = atomic_load(&d->tries);
 	pthread_mutex_lock(&d->lock);
-	if (!d->ops)
+	/* Another thread tried while this one waited: once is enough. */
+	if (tries != atomic_load(&d->tries))
+		err = d->err;
+	if (err)
+		fault_set(fault, err, "io", "cannot open %s: %s", d->path,
+			  strerror(-err));
+	if (!err && !d->ops)
 		err = module_disk(scheme, &d->ops, fault);
 	if (!err && !d->store) {
 		err = d->ops->open(&d->store, &args);
@@ -265,6 +290,11 @@ disk_connect(struct remote_disk *d, struct fault *fault)
 			fault_set(fault, err, "io", "cannot open %s", d->path);
 			fault_why(fault, "%s", *why ? why : strerror(-err));
 		}
+	}
+	if (tries == atomic_load(&d->tries)) {
+		say(d, err ? fault : NULL);
+		d->err = err;
+		atomic_fetch_add(&d->tries, 1);
 	}
 	pthread_mutex_unlock(&d->lock);
 	return err;

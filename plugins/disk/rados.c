@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A disk that is a namespace of a RADOS pool (Ceph):
+ *
+ *   rados://pool/namespace?conf=/etc/ceph/ceph.conf&user=NAME
+ *
+ * The pool has to keep omaps: a replicated one.  Data is durable when a write
+ * is answered, on as many OSDs as the pool says, so that nothing is left to sync.
+ * Operations have a time limit: a cluster that does not answer is to the core a
+ * disk that hangs, and then one that fails.
+ *
+ * Room is what the monitors say of the pool, which counts replicas and the
+ * fullest OSD in.  They know it some seconds late, and it takes a round trip: so
+ * the keeper fetches it as long as anybody asks, and what was written in the
+ * last seconds counts as not yet known.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "contract/bytes.h"
+#include "rados.h"
+
+enum { TEXT = 512 };
+
+static const uint64_t piece_most = UINT64_C(64) << 20;
+
+/* ---- where it is ------------------------------------------------------------ */
+
+struct place {
+	char pool[TEXT], name_space[TEXT], conf[TEXT], user[TEXT];
+};
+
+/* Copies up to one of the characters of `end`; returns what is behind. */
+static const char *
+text_until(const char *from, const char *end, char to[TEXT])
+{
+	size_t length = strcspn(from, end);
+
+	snprintf(to, TEXT, "%.*s", (int)(length < TEXT ? length : TEXT - 1),
+		 from);
+	return from + length;
+}
+
+/* Reads "pool/namespace?conf=...&user=...". */
+static int
+place_read(struct place *p, const char *text, char *why, size_t why_bytes)
+{
+	char key[TEXT];
+
+	*p = (struct place){ 0 };
+	text = text_until(text, "/?", p->pool);
+	if (*text == '/')
+		text = text_until(text + 1, "?", p->name_space);
+	while (*text) {
+		char *value = NULL;
+
+		text = text_until(text + 1, "=&", key);
+		if (*text == '=' && !strcmp(key, "conf"))
+			value = p->conf;
+		else if (*text == '=' && !strcmp(key, "user"))
+			value = p->user;
+		if (!value) {
+			snprintf(why, why_bytes,
+				 "'%s' is none of its options, which are conf "
+				 "and user",
+				 key);
+			return -EINVAL;
+		}
+		text = text_until(text + 1, "&", value);
+	}
+	if (*p->pool && !strchr(p->name_space, '/'))
+		return 0;
+	snprintf(why, why_bytes, "its form is rados://pool/namespace");
+	return -EINVAL;
+}
+
+/* ---- room -------------------------------------------------------------------- */
+
+/* Asks the monitors for the pool's room. */
+static int
+room_fetch(struct disk_store *s, struct disk_room *room)
+{
+	const char *ask = "{\"prefix\":\"df\",\"detail\":\"detail\","
+			  "\"format\":\"json\"}";
+	char *out = NULL, *said = NULL;
+	size_t out_bytes = 0, said_bytes = 0, i;
+	uint64_t stored = 0, left = 0, quota = 0;
+	json_t *all, *pool, *stats;
+	int err = rados_mon_command(s->cluster, &ask, 1, "", 0, &out,
+				    &out_bytes, &said, &said_bytes);
+
+	if (err < 0)
+		return err;
+	all = json_loadb(out, out_bytes, 0, NULL);
+	err = -ENOENT;
+	json_array_foreach(json_object_get(all, "pools"), i, pool) {
+		const char *name =
+		    json_string_value(json_object_get(pool, "name"));
+
+		if (!name || strcmp(name, s->pool) != 0)
+			continue;
+		stats = json_object_get(pool, "stats");
+		stored = (uint64_t)json_number_value(
+		    json_object_get(stats, "stored"));
+		left = (uint64_t)json_number_value(
+		    json_object_get(stats, "max_avail"));
+		quota = (uint64_t)json_number_value(
+		    json_object_get(stats, "quota_bytes"));
+		err = 0;
+	}
+	json_decref(all);
+	rados_buffer_free(out);
+	rados_buffer_free(said);
+	if (quota && quota < stored + left)
+		left = quota > stored ? quota - stored : 0;
+	*room = (struct disk_room){ .total = stored + left, .free = left };
+	return err;
+}
+
+/* Without the right to ask for the pool, the cluster's raw bytes are what is
+ * known: too many, since replicas share them. */
+static int
+room_of_cluster(struct disk_store *s, struct disk_room *room)
+{
+	struct rados_cluster_stat_t is;
+	int err = rados_cluster_stat(s->cluster, &is);
+
+	if (err)
+		return err;
+	*room = (struct disk_room){ .total = is.kb * 1024,
+				    .free = is.kb_avail * 1024 };
+	return 0;
+}
+
+static int
+room_look(struct disk_store *s)
+{
+	struct disk_room room;
+	int err = room_fetch(s, &room);
+
+	if (err && err != -ETIMEDOUT)
+		err = room_of_cluster(s, &room);
+	if (err)
+		return err;
+	pthread_mutex_lock(&s->lock);
+	s->room = room;
+	pthread_mutex_unlock(&s->lock);
+	return 0;
+}
+
+static int
+ceph_room(struct disk_store *s, struct disk_room *room)
+{
+	uint64_t late;
+
+	pthread_mutex_lock(&s->lock);
+	*room = s->room;
+	late = s->written + s->written_before;
+	room->free -= late < room->free ? late : room->free;
+	s->asked = true;
+	pthread_mutex_unlock(&s->lock);
+	return 0;
+}
+
+/* ---- the keeper ----------------------------------------------------------------- */
+
+static void *
+keep(void *arg)
+{
+	const struct timespec second = { .tv_sec = 1 };
+	struct disk_store *s = arg;
+	bool asked;
+
+	for (unsigned i = 1;; i++) {
+		nanosleep(&second, NULL);
+		ceph_locks_renew(s);
+		pthread_mutex_lock(&s->lock);
+		asked = s->asked && i % 2 == 0;
+		s->asked &= !asked;
+		if (i % (RADOS_LATE_S / 2) == 0) {
+			s->written_before = s->written;
+			s->written = 0;
+		}
+		pthread_mutex_unlock(&s->lock);
+		/* Answers of monitors stay true where they do not
+		 * answer now: OSDs go on without them for a while. */
+		if (asked)
+			room_look(s);
+	}
+	return NULL;
+}
+
+static int
+keeper_start(struct disk_store *s)
+{
+	pthread_attr_t how;
+	sigset_t all, old;
+	int err;
+
+	pthread_attr_init(&how);
+	pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
+	/* Signals are for the threads of the program. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = -pthread_create(&s->keeper, &how, keep, s);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&how);
+	return err;
+}
+
+/* ---- opening ----------------------------------------------------------------------- */
+
+/* Sets a time limit that the configuration does not set itself. */
+static void
+limit_set(struct disk_store *s, const char *key, const char *unset,
+	  const char *value)
+{
+	char is[64] = "";
+
+	if (!rados_conf_get(s->cluster, key, is, sizeof is) &&
+	    strtod(is, NULL) == strtod(unset, NULL))
+		rados_conf_set(s->cluster, key, value);
+}
+
+static int
+conf_read(struct disk_store *s, const struct place *p)
+{
+	int err = rados_create(&s->cluster, *p->user ? p->user : NULL);
+
+	if (err)
+		return err;
+	/* NULL: $CEPH_CONF, or the usual places. */
+	err = rados_conf_read_file(s->cluster, *p->conf ? p->conf : NULL);
+	if (!err)
+		rados_conf_parse_env(s->cluster, NULL); /* $CEPH_ARGS */
+	limit_set(s, "rados_osd_op_timeout", "0", "30");
+	limit_set(s, "rados_mon_op_timeout", "0", "10");
+	limit_set(s, "client_mount_timeout", "300", "10");
+	return err;
+}
+
+static uint64_t
+piece_size(struct disk_store *s)
+{
+	char is[64] = "";
+	uint64_t most = 0;
+
+	if (!rados_conf_get(s->cluster, "osd_max_object_size", is, sizeof is))
+		most = strtoull(is, NULL, 10);
+	return most && most < piece_most ? most : piece_most;
+}
+
+static uint64_t
+device_of(struct disk_store *s)
+{
+	char fsid[64] = "";
+
+	rados_cluster_fsid(s->cluster, fsid, sizeof fsid);
+	return bytes_hash(0, fsid, strlen(fsid)) ^
+	       (uint64_t)rados_ioctx_get_id(s->io);
+}
+
+static void
+why_not(const struct disk_args *a, const struct place *p, const char *step,
+	int err)
+{
+	if (*a->why)
+		return;
+	if (err == -EOPNOTSUPP)
+		snprintf(a->why, a->why_bytes,
+			 "the pool %s is erasure coded, and cannot keep names; "
+			 "use a replicated one",
+			 p->pool);
+	else if (err == -ETIMEDOUT)
+		snprintf(a->why, a->why_bytes,
+			 "%s: the cluster does not answer", step);
+	else
+		snprintf(a->why, a->why_bytes, "%s: %s", step, strerror(-err));
+}
+
+static int
+connect_to(struct disk_store *s, const struct disk_args *a,
+	   const struct place *p)
+{
+	const char *step = "its configuration cannot be read";
+	int err = conf_read(s, p);
+
+	if (!err) {
+		step = "cannot connect";
+		err = rados_connect(s->cluster);
+	}
+	if (!err) {
+		step = "cannot open the pool";
+		err = rados_ioctx_create(s->cluster, p->pool, &s->io);
+	}
+	if (!err) {
+		rados_ioctx_set_namespace(s->io, p->name_space);
+		/* A full pool is an error, not a wait. */
+		rados_set_pool_full_try(s->io);
+		s->device = device_of(s);
+		step = "cannot make its folder";
+		err = ceph_root(s, piece_size(s));
+	}
+	if (!err) {
+		step = "cannot ask for its room";
+		err = room_look(s);
+	}
+	if (!err)
+		err = keeper_start(s);
+	if (err)
+		why_not(a, p, step, err);
+	return err;
+}
+
+static int
+ceph_open(struct disk_store **store, const struct disk_args *a)
+{
+	struct disk_store *s;
+	struct place p;
+	int err = place_read(&p, a->place, a->why, a->why_bytes);
+
+	if (err)
+		return err;
+	s = calloc(1, sizeof *s);
+	if (!s)
+		return -ENOMEM;
+	s->host = a->host;
+	s->pool = strdup(p.pool);
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->renewed, NULL);
+	err = s->pool ? connect_to(s, a, &p) : -ENOMEM;
+	if (!err) {
+		*store = s;
+		return 0;
+	}
+	if (s->io)
+		rados_ioctx_destroy(s->io);
+	if (s->cluster)
+		rados_shutdown(s->cluster);
+	pthread_cond_destroy(&s->renewed);
+	pthread_mutex_destroy(&s->lock);
+	free(s->pool);
+	free(s);
+	return err;
+}
+
+/* Nothing is left to do: a write is answered when it is durable. */
+static int
+ceph_sync(struct disk_file *f)
+{
+	return ceph_lock_lost(f) ? -ESTALE : 0;
+}
+
+SPATE_PLUGIN const struct disk_ops spate_disk = {
+	.head = { .abi = SPATE_ABI,
+		  .bytes = sizeof(struct disk_ops),
+		  .name = "rados",
+		  .help = "a namespace of a RADOS pool (Ceph)" },
+	.open = ceph_open,
+	.file_open = ceph_file_open,
+	.file_close = ceph_file_close,
+	.read = ceph_data_read,
+	.write = ceph_data_write,
+	.append = ceph_data_append,
+	.sync = ceph_sync,
+	.cut = ceph_data_cut,
+	.stat = ceph_stat_of,
+	.stat_at = ceph_stat_at,
+	.lock = ceph_lock_set,
+	.remove = ceph_remove,
+	.rename = ceph_rename,
+	.make_folder = ceph_make_folder,
+	.nameless = ceph_nameless,
+	.link = ceph_link,
+	.list = ceph_list,
+	.room = ceph_room,
+	.write_start = ceph_data_write_start,
+};

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A lock is one of RADOS's own, on the file's first object, by the name "spate".
+ * It ends by itself after 20 s, and the keeper renews it every 5 s: so the lock
+ * of a machine that died is free soon, and that of a writer that waits for a
+ * cluster is kept.  A writer whose lock ended while the cluster did not answer,
+ * and went to another one, writes nothing to that file any more: -ESTALE.
+ *
+ * A process that was killed would keep others of its machine waiting for 20 s.
+ * So a lock's cookie says which process it is of (boot, name space of processes,
+ * number, start time), and whoever finds such a lock of a process of the same
+ * name space that is not there breaks it.
+ *
+ * Where the user may only read, nothing is locked; that no other one writes is
+ * then as much as is known.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rados.h"
+
+static const char lock_name[] = "spate";
+
+static int64_t
+steady_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * NS_SECOND + t.tv_nsec;
+}
+
+/* ---- processes ------------------------------------------------------------- */
+
+/* Returns when a process was started, in ticks since the boot; 0: there is none
+ * of that number. */
+static unsigned long long
+started(int process)
+{
+	char path[64], text[1024], *at;
+	unsigned long long ticks = 0;
+	size_t got = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", process);
+	f = fopen(path, "re");
+	if (f) {
+		got = fread(text, 1, sizeof text - 1, f);
+		fclose(f);
+	}
+	text[got] = '\0';
+	at = strrchr(text, ')'); /* the program's name may have anything */
+	for (int i = 0; at && i < 20; i++)
+		at = strchr(at + 1, ' ');
+	if (at)
+		sscanf(at, " %llu", &ticks);
+	return ticks;
+}
+
+/* Writes what this process and its siblings have in common: the boot and the
+ * name space of processes. */
+static void
+home_write(char *text, size_t bytes)
+{
+	char boot[64] = "";
+	struct stat st = { 0 };
+	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	if (f) {
+		if (fscanf(f, "%63s", boot) != 1)
+			*boot = '\0';
+		fclose(f);
+	}
+	if (stat("/proc/self/ns/pid", &st) < 0)
+		*boot = '\0';
+	snprintf(text, bytes, "%s/%" PRIu64 "/", *boot ? boot : "?",
+		 (uint64_t)st.st_ino);
+}
+
+static void
+cookie_write(char *cookie, size_t bytes)
+{
+	static atomic_uint number;
+	char home[96];
+
+	home_write(home, sizeof home);
+	snprintf(cookie, bytes, "%s%d/%llu/%u", home, (int)getpid(),
+		 started(getpid()), atomic_fetch_add(&number, 1));
+}
+
+/* True if the process that a cookie names was of this machine and is gone. */
+static bool
+is_dead(const char *cookie)
+{
+	unsigned long long ticks;
+	char home[96];
+	int process;
+
+	home_write(home, sizeof home);
+	return *home != '?' && !strncmp(cookie, home, strlen(home)) &&
+	       sscanf(cookie + strlen(home), "%d/%llu/", &process, &ticks) ==
+		   2 &&
+	       ticks && started(process) != ticks;
+}
+
+/* ---- other lockers ------------------------------------------------------------ */
+
+struct lockers {
+	char clients[8192], cookies[8192], addresses[8192], tag[256];
+	ssize_t n;
+	bool exclusive;
+};
+
+static int
+lockers_list(struct disk_file *f, struct lockers *l)
+{
+	size_t tag = sizeof l->tag, clients = sizeof l->clients,
+	       cookies = sizeof l->cookies, addresses = sizeof l->addresses;
+	int exclusive = 0;
+
+	l->n =
+	    rados_list_lockers(f->store->io, f->object, lock_name, &exclusive,
+			       l->tag, &tag, l->clients, &clients, l->cookies,
+			       &cookies, l->addresses, &addresses);
+	l->exclusive = exclusive;
+	return l->n < 0 ? (int)l->n : 0;
+}
+
+/* Breaks the locks of dead processes.  True if there was one. */
+static bool
+dead_break(struct disk_file *f)
+{
+	struct lockers *l = malloc(sizeof *l);
+	const char *client, *cookie;
+	bool broke = false;
+
+	if (!l)
+		return false;
+	if (!lockers_list(f, l)) {
+		client = l->clients;
+		cookie = l->cookies;
+		for (ssize_t i = 0; i < l->n; i++) {
+			if (is_dead(cookie))
+				broke |= !rados_break_lock(f->store->io,
+							   f->object, lock_name,
+							   client, cookie);
+			client += strlen(client) + 1;
+			cookie += strlen(cookie) + 1;
+		}
+	}
+	free(l);
+	return broke;
+}
+
+/* A reader that may not lock asks whether a writer has a lock. */
+static int
+look(struct disk_file *f)
+{
+	struct lockers *l = malloc(sizeof *l);
+	int err = -ENOMEM;
+
+	if (l) {
+		err = lockers_list(f, l);
+		if (!err && l->n && l->exclusive)
+			err = -EWOULDBLOCK;
+	}
+	free(l);
+	return err == -ENOENT ? 0 : err;
+}
+
+/* ---- this one's lock -------------------------------------------------------------- */
+
+static int
+take(struct disk_file *f, enum disk_lock how, const char *cookie, uint8_t flags)
+{
+	struct timeval span = { .tv_sec = RADOS_LOCK_S };
+	int err;
+
+	if (how == DISK_EXCLUSIVE)
+		err = rados_lock_exclusive(f->store->io, f->object, lock_name,
+					   cookie, "spate", &span, flags);
+	else
+		err = rados_lock_shared(f->store->io, f->object, lock_name,
+					cookie, "", "spate", &span, flags);
+	return err == -EBUSY || err == -EEXIST ? -EWOULDBLOCK : err;
+}
+
+/* Takes the file out of the list.  Waits while it is being renewed. */
+static enum disk_lock
+let_go(struct disk_file *f)
+{
+	struct disk_store *s = f->store;
+	struct disk_file **at = &s->locked;
+	enum disk_lock had;
+
+	pthread_mutex_lock(&s->lock);
+	while (f->renewing)
+		pthread_cond_wait(&s->renewed, &s->lock);
+	had = f->has;
+	while (had && *at && *at != f)
+		at = &(*at)->next;
+	if (had && *at)
+		*at = f->next;
+	f->has = DISK_UNLOCK;
+	pthread_mutex_unlock(&s->lock);
+	return had;
+}
+
+int
+ceph_lock_set(struct disk_file *f, enum disk_lock how)
+{
+	struct disk_store *s = f->store;
+	int err;
+
+	if (let_go(f))
+		rados_unlock(s->io, f->object, lock_name, f->cookie);
+	if (how == DISK_UNLOCK)
+		return 0;
+	cookie_write(f->cookie, sizeof f->cookie);
+	err = take(f, how, f->cookie, 0);
+	if (err == -EWOULDBLOCK && dead_break(f))
+		err = take(f, how, f->cookie, 0);
+	if ((err == -EPERM || err == -EACCES) && how == DISK_SHARED)
+		return look(f);
+	if (err)
+		return err;
+	pthread_mutex_lock(&s->lock);
+	f->has = how;
+	f->lost = false;
+	f->taken_ns = steady_ns();
+	f->next = s->locked;
+	s->locked = f;
+	pthread_mutex_unlock(&s->lock);
+	return 0;
+}
+
+bool
+ceph_lock_lost(struct disk_file *f)
+{
+	bool lost;
+
+	pthread_mutex_lock(&f->store->lock);
+	lost = f->lost;
+	pthread_mutex_unlock(&f->store->lock);
+	return lost;
+}
+
+/* Returns a lock that is due.  Under the store's lock. */
+static struct disk_file *
+due(const struct disk_store *s)
+{
+	int64_t before = steady_ns() - RADOS_RENEW_S * NS_SECOND;
+	struct disk_file *f = s->locked;
+
+	while (f && (f->lost || f->taken_ns > before))
+		f = f->next;
+	return f;
+}
+
+void
+ceph_locks_renew(struct disk_store *s)
+{
+	struct disk_file *f;
+	int err;
+
+	pthread_mutex_lock(&s->lock);
+	while ((f = due(s))) {
+		f->renewing = true;
+		pthread_mutex_unlock(&s->lock);
+		err = take(f, f->has, f->cookie, LIBRADOS_LOCK_FLAG_MAY_RENEW);
+		if (err == -EWOULDBLOCK)
+			s->host->log(s->host->ctx, LEVEL_ERROR,
+				     "the lock of %s went to another recorder "
+				     "while the cluster did not answer: it is "
+				     "written no more",
+				     f->object);
+		pthread_mutex_lock(&s->lock);
+		f->lost = err == -EWOULDBLOCK;
+		f->taken_ns = steady_ns();
+		f->renewing = false;
+		pthread_cond_broadcast(&s->renewed);
+	}
+	pthread_mutex_unlock(&s->lock);
+}

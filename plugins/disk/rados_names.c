@@ -1,0 +1,660 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A folder is an object whose name ends in '/', and whose omap has a key for
+ * each name in it.  The value is 'd' for a folder, or 'f' and the name of the
+ * file's object.  That is the path, so that `rados ls` shows what users know;
+ * it stays as it was when the file gets another name, and with it stay the
+ * data, and the lock of a file that is open.  So giving a file a new name is one
+ * operation on one object, the folder, which RADOS does wholly or not at all.
+ *
+ * The order of steps decides what a crash leaves behind:
+ *
+ *   new file     the object, exclusively; then its name.  Left: an object
+ *                without a name, which takes no room; the next file of that name
+ *                gets an object with "~1" behind it.
+ *   removal      the data, then the name.  Left: an empty file, which can be
+ *                removed again.
+ *   new folder   its object, exclusively, which decides who made it; then its
+ *                name, which whoever finds the object without it repeats.
+ *   no folder    its object, if nothing changed since it was seen to be empty;
+ *                then its name.  Left: a name that leads nowhere.
+ *
+ * Every change of a folder writes "changed" to it, in the same operation: the
+ * time, for who wants to know whether to list it again, and a random number, so
+ * that two changes never look alike.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "contract/bytes.h"
+#include "rados.h"
+
+enum { VALUE = RADOS_OBJECT + 1, CHANGED = 16, NAMES_AT_ONCE = 1000 };
+
+static const char id_key[] = "id", changed_key[] = "changed",
+		  piece_key[] = "piece";
+
+/* ---- paths ----------------------------------------------------------------- */
+
+/* Makes the name of a folder's object.  0 or -ENAMETOOLONG. */
+static int
+folder_object(const char *path, size_t length, char object[RADOS_OBJECT])
+{
+	if (length + 2 > RADOS_OBJECT - 32)
+		return -ENAMETOOLONG;
+	memcpy(object, path, length);
+	memcpy(object + length, "/", 2);
+	return 0;
+}
+
+/* Makes the name of the object of the folder that a path is in, and returns
+ * the path's last part in *name. */
+static int
+parent_of(const char *path, char object[RADOS_OBJECT], const char **name)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!*path)
+		return -EEXIST; /* the disk's own folder is in none */
+	*name = slash ? slash + 1 : path;
+	return folder_object(path, slash ? (size_t)(slash - path) : 0, object);
+}
+
+static uint64_t
+random_number(void)
+{
+	uint64_t is = 0;
+
+	if (getrandom(&is, sizeof is, 0) != sizeof is)
+		return 0;
+	return is;
+}
+
+/* ---- names in a folder -------------------------------------------------------- */
+
+/* Finds a name in a folder.  0 with its value; -ENOENT; or -errno. */
+static int
+name_find(struct disk_store *s, const char *folder, const char *name,
+	  char value[VALUE])
+{
+	const size_t length = strlen(name);
+	rados_read_op_t op = rados_create_read_op();
+	rados_omap_iter_t found;
+	char *key, *val;
+	size_t key_bytes, val_bytes;
+	int err, part = 0;
+
+	if (!op)
+		return -ENOMEM;
+	rados_read_op_omap_get_vals_by_keys2(op, &name, 1, &length, &found,
+					     &part);
+	err = rados_read_op_operate(op, s->io, folder, 0);
+	rados_release_read_op(op);
+	if (err || part)
+		return err ? err : part;
+	err = rados_omap_get_next2(found, &key, &val, &key_bytes, &val_bytes);
+	if (!err && !key)
+		err = -ENOENT;
+	if (!err && (!val_bytes || val_bytes >= VALUE))
+		err = -EBADMSG;
+	if (!err) {
+		memcpy(value, val, val_bytes);
+		value[val_bytes] = '\0';
+	}
+	rados_omap_get_end(found);
+	return err;
+}
+
+/* A change of one folder, in one operation. */
+struct folder_change {
+	rados_write_op_t op;
+	int compared[2];
+	uint8_t changed[CHANGED];
+};
+
+static int
+change_begin(struct folder_change *c, const struct disk_store *s)
+{
+	*c = (struct folder_change){ .op = rados_create_write_op() };
+	if (!c->op)
+		return -ENOMEM;
+	write_le64(c->changed, (uint64_t)s->host->now(s->host->ctx));
+	write_le64(c->changed + 8, random_number());
+	rados_write_op_assert_exists(c->op);
+	return 0;
+}
+
+/* Makes the change fail with -ECANCELED unless the name has this value; "": it
+ * is not there. */
+static void
+change_if(struct folder_change *c, int i, const char *name, const char *value)
+{
+	rados_write_op_omap_cmp2(c->op, name, LIBRADOS_CMPXATTR_OP_EQ, value,
+				 strlen(name), strlen(value), &c->compared[i]);
+}
+
+static void
+change_set(struct folder_change *c, const char *name, const char *value)
+{
+	const size_t length = strlen(name), bytes = strlen(value);
+
+	rados_write_op_omap_set2(c->op, &name, &value, &length, &bytes, 1);
+}
+
+static void
+change_remove(struct folder_change *c, const char *name)
+{
+	const size_t length = strlen(name);
+
+	rados_write_op_omap_rm_keys2(c->op, &name, &length, 1);
+}
+
+static int
+change_end(struct folder_change *c, struct disk_store *s, const char *folder)
+{
+	int err;
+
+	rados_write_op_setxattr(c->op, changed_key, (char *)c->changed,
+				CHANGED);
+	err = rados_write_op_operate2(c->op, s->io, folder, NULL, 0);
+	rados_release_write_op(c->op);
+	return err;
+}
+
+/* Gives a name in a folder to an object, if it is free.  -EEXIST: it is not. */
+static int
+name_add(struct disk_store *s, const char *folder, const char *name,
+	 const char *value)
+{
+	struct folder_change c;
+	int err = change_begin(&c, s);
+
+	if (err)
+		return err;
+	change_if(&c, 0, name, "");
+	change_set(&c, name, value);
+	err = change_end(&c, s, folder);
+	return err == -ECANCELED ? -EEXIST : err;
+}
+
+/* ---- folders ------------------------------------------------------------------ */
+
+struct folder_facts {
+	uint64_t id, piece;
+	uint8_t changed[CHANGED];
+};
+
+static int
+folder_facts(struct disk_store *s, const char *object, struct folder_facts *to)
+{
+	rados_xattrs_iter_t all;
+	const char *name, *value;
+	size_t bytes;
+	int err = rados_getxattrs(s->io, object, &all);
+
+	*to = (struct folder_facts){ 0 };
+	if (err < 0)
+		return err;
+	while (!(err = rados_getxattrs_next(all, &name, &value, &bytes)) &&
+	       name) {
+		if (!strcmp(name, id_key) && bytes == 8)
+			to->id = read_le64(value);
+		else if (!strcmp(name, piece_key) && bytes == 8)
+			to->piece = read_le64(value);
+		else if (!strcmp(name, changed_key) && bytes == CHANGED)
+			memcpy(to->changed, value, CHANGED);
+	}
+	rados_getxattrs_end(all);
+	/* An object of that name that no spate made. */
+	return err || to->id ? err : -ENOTDIR;
+}
+
+/* Makes a folder's object.  -EEXIST: it is there. */
+static int
+folder_new(struct disk_store *s, const char *object, uint64_t piece)
+{
+	rados_write_op_t op = rados_create_write_op();
+	uint8_t id[8], size[8], changed[CHANGED];
+	/* An erasure coded pool has no omap, and says so now. */
+	const char *none = "";
+	const size_t length = 0;
+	int err;
+
+	if (!op)
+		return -ENOMEM;
+	write_le64(id, random_number() | 1);
+	write_le64(changed, (uint64_t)s->host->now(s->host->ctx));
+	write_le64(changed + 8, random_number());
+	write_le64(size, piece);
+	rados_write_op_create(op, LIBRADOS_CREATE_EXCLUSIVE, NULL);
+	rados_write_op_setxattr(op, id_key, (char *)id, sizeof id);
+	rados_write_op_setxattr(op, changed_key, (char *)changed, CHANGED);
+	if (piece) {
+		rados_write_op_setxattr(op, piece_key, (char *)size,
+					sizeof size);
+		rados_write_op_omap_rm_keys2(op, &none, &length, 1);
+	}
+	err = rados_write_op_operate2(op, s->io, object, NULL, 0);
+	rados_release_write_op(op);
+	return err;
+}
+
+int
+ceph_root(struct disk_store *s, uint64_t piece)
+{
+	struct folder_facts facts;
+	int err = folder_facts(s, "/", &facts);
+
+	if (err == -ENOENT) {
+		err = folder_new(s, "/", piece);
+		if (!err || err == -EEXIST)
+			err = folder_facts(s, "/", &facts);
+	}
+	if (!err && !facts.piece)
+		err = -EBADMSG;
+	if (!err)
+		s->piece = facts.piece;
+	return err;
+}
+
+int
+ceph_make_folder(struct disk_store *s, const char *path)
+{
+	char parent[RADOS_OBJECT], object[RADOS_OBJECT], value[VALUE];
+	const char *name;
+	struct folder_change c;
+	int err = parent_of(path, parent, &name), made;
+
+	if (!err)
+		err = folder_object(path, strlen(path), object);
+	if (err)
+		return err;
+	err = name_find(s, parent, name, value);
+	if (!err && *value != 'd')
+		return -EEXIST;
+	if (err && err != -ENOENT)
+		return err;
+	made = folder_new(s, object, 0);
+	if (made && made != -EEXIST)
+		return made;
+	if (made == -EEXIST && !err)
+		return made;
+	err = change_begin(&c, s);
+	if (err)
+		return err;
+	change_set(&c, name, "d");
+	err = change_end(&c, s, parent);
+	return err ? err : made;
+}
+
+/* Tells the names behind `*last` in a folder, and sets it to the last one.  *more
+ * says whether there are others. */
+static int
+list_part(struct disk_store *s, const char *object, char last[RADOS_OBJECT],
+	  uint64_t most, bool *more,
+	  int (*take)(void *arg, const char *name, bool folder), void *arg)
+{
+	rados_read_op_t op = rados_create_read_op();
+	rados_omap_iter_t found;
+	unsigned char others = 0;
+	char *key, *val;
+	size_t key_bytes, val_bytes;
+	int err, part = 0;
+
+	if (!op)
+		return -ENOMEM;
+	rados_read_op_omap_get_vals2(op, last, "", most, &found, &others,
+				     &part);
+	err = rados_read_op_operate(op, s->io, object, 0);
+	rados_release_read_op(op);
+	if (err || part)
+		return err ? err : part;
+	while (!err &&
+	       !(err = rados_omap_get_next2(found, &key, &val, &key_bytes,
+					    &val_bytes)) &&
+	       key) {
+		snprintf(last, RADOS_OBJECT, "%.*s", (int)key_bytes, key);
+		err = take(arg, last, val_bytes && *val == 'd');
+	}
+	rados_omap_get_end(found);
+	*more = others;
+	return err;
+}
+
+int
+ceph_list(struct disk_file *folder,
+	  int (*take)(void *arg, const char *name, bool folder), void *arg)
+{
+	char last[RADOS_OBJECT] = "";
+	bool more = true;
+	int err = folder->folder ? 0 : -ENOTDIR;
+
+	while (!err && more)
+		err = list_part(folder->store, folder->object, last,
+				NAMES_AT_ONCE, &more, take, arg);
+	return err;
+}
+
+static int
+is_there(void *arg, const char *name, bool folder)
+{
+	(void)arg, (void)name, (void)folder;
+	return -ENOTEMPTY;
+}
+
+static int
+folder_remove(struct disk_store *s, const char *path)
+{
+	char parent[RADOS_OBJECT], object[RADOS_OBJECT],
+	    last[RADOS_OBJECT] = "";
+	struct folder_facts facts;
+	rados_write_op_t op;
+	const char *name;
+	struct folder_change c;
+	bool more;
+	int err = parent_of(path, parent, &name);
+
+	if (!err)
+		err = folder_object(path, strlen(path), object);
+	if (!err)
+		err = folder_facts(s, object, &facts);
+	if (!err)
+		err = list_part(s, object, last, 1, &more, is_there, NULL);
+	if (err)
+		return err;
+	op = rados_create_write_op();
+	if (!op)
+		return -ENOMEM;
+	rados_write_op_cmpxattr(op, changed_key, LIBRADOS_CMPXATTR_OP_EQ,
+				(char *)facts.changed, CHANGED);
+	rados_write_op_remove(op);
+	err = rados_write_op_operate2(op, s->io, object, NULL, 0);
+	rados_release_write_op(op);
+	if (err)
+		return err == -ECANCELED ? -ENOTEMPTY : err;
+	err = change_begin(&c, s);
+	if (err)
+		return err;
+	change_remove(&c, name);
+	return change_end(&c, s, parent);
+}
+
+/* ---- opening ------------------------------------------------------------------ */
+
+static int
+file_new(struct disk_store *s, const char *object, struct disk_file **file)
+{
+	struct disk_file *f = calloc(1, sizeof *f);
+
+	if (f)
+		f->object = strdup(object);
+	if (!f || !f->object) {
+		free(f);
+		return -ENOMEM;
+	}
+	f->store = s;
+	*file = f;
+	return 0;
+}
+
+static int
+folder_open(struct disk_store *s, const char *path, struct disk_file **file)
+{
+	char object[RADOS_OBJECT], parent[RADOS_OBJECT], value[VALUE];
+	struct folder_facts facts;
+	const char *name;
+	int err = folder_object(path, strlen(path), object);
+
+	/* The disk's own folder is called "/". */
+	if (!err)
+		err = folder_facts(s, object, &facts);
+	if (err == -ENOENT && *path && !parent_of(path, parent, &name) &&
+	    !name_find(s, parent, name, value) && *value == 'f')
+		return -ENOTDIR;
+	if (!err)
+		err = file_new(s, object, file);
+	if (err)
+		return err;
+	(*file)->folder = true;
+	(*file)->id = facts.id;
+	return 0;
+}
+
+/* Makes an object for a new file, whose name is the path, or if that is in use
+ * the path with a number behind it. */
+static int
+object_new(struct disk_store *s, const char *path, char object[RADOS_OBJECT])
+{
+	enum { NUMBERS = 10000 };
+	int err = -EEXIST;
+
+	for (int i = 0; i < NUMBERS && err == -EEXIST; i++) {
+		rados_write_op_t op = rados_create_write_op();
+
+		if (!op)
+			return -ENOMEM;
+		if (!i)
+			snprintf(object, RADOS_OBJECT, "%s", path);
+		else
+			snprintf(object, RADOS_OBJECT, "%s~%d", path, i);
+		rados_write_op_create(op, LIBRADOS_CREATE_EXCLUSIVE, NULL);
+		err = rados_write_op_operate2(op, s->io, object, NULL, 0);
+		rados_release_write_op(op);
+	}
+	return err;
+}
+
+static int
+file_make(struct disk_store *s, const char *path, struct disk_file **file)
+{
+	char parent[RADOS_OBJECT], value[VALUE] = "f";
+	const char *name;
+	int err = parent_of(path, parent, &name);
+
+	if (!err)
+		err = name_find(s, parent, name, value);
+	if (err != -ENOENT)
+		return err ? err : -EEXIST;
+	*value = 'f';
+	err = object_new(s, path, value + 1);
+	if (err)
+		return err;
+	err = name_add(s, parent, name, value);
+	if (!err)
+		err = file_new(s, value + 1, file);
+	/* -ENOENT: there is no such folder */
+	else
+		ceph_data_remove(s, value + 1);
+	return err;
+}
+
+int
+ceph_file_open(struct disk_store *s, const char *path, enum disk_how how,
+	       struct disk_file **file)
+{
+	char parent[RADOS_OBJECT], value[VALUE];
+	const char *name;
+	int err;
+
+	if (how == DISK_FOLDER)
+		return folder_open(s, path, file);
+	if (!*path)
+		return -EISDIR;
+	err = how == DISK_NEW ? -ENOENT : parent_of(path, parent, &name);
+	if (!err)
+		err = name_find(s, parent, name, value);
+	if (!err && *value == 'd')
+		return -EISDIR;
+	if (!err)
+		return file_new(s, value + 1, file);
+	if (err != -ENOENT || how == DISK_READ || how == DISK_WRITE)
+		return err;
+	err = file_make(s, path, file);
+	/* Another one made it meanwhile. */
+	if (err == -EEXIST && how == DISK_MAKE)
+		return ceph_file_open(s, path, DISK_WRITE, file);
+	return err;
+}
+
+void
+ceph_file_close(struct disk_file *f)
+{
+	ceph_lock_set(f, DISK_UNLOCK);
+	if (f->nameless)
+		ceph_data_remove(f->store, f->object);
+	free(f->object);
+	free(f);
+}
+
+int
+ceph_nameless(struct disk_store *s, const char *folder, struct disk_file **file)
+{
+	char path[RADOS_OBJECT], object[RADOS_OBJECT];
+	int err;
+
+	/* The object keeps this name, and `rados ls` shows it. */
+	snprintf(path, sizeof path, "%.*s%snew-%016llx", RADOS_OBJECT - 64,
+		 folder, *folder ? "/" : "",
+		 (unsigned long long)random_number());
+	err = object_new(s, path, object);
+	if (!err)
+		err = file_new(s, object, file);
+	if (!err)
+		(*file)->nameless = true;
+	return err;
+}
+
+int
+ceph_link(struct disk_file *f, const char *path)
+{
+	char parent[RADOS_OBJECT], value[VALUE];
+	const char *name;
+	int err = f->nameless ? parent_of(path, parent, &name) : -EINVAL;
+
+	if (err)
+		return err;
+	snprintf(value, sizeof value, "f%s", f->object);
+	err = name_add(f->store, parent, name, value);
+	f->nameless = err;
+	return err;
+}
+
+/* ---- facts -------------------------------------------------------------------- */
+
+int
+ceph_stat_of(struct disk_file *f, struct disk_stat *is)
+{
+	struct folder_facts facts;
+	int err;
+
+	*is = (struct disk_stat){
+		.id = f->folder ? f->id
+				: bytes_hash(f->store->device, f->object,
+					     strlen(f->object)),
+		.device = f->store->device,
+		.folder = f->folder,
+	};
+	if (f->folder) {
+		err = folder_facts(f->store, f->object, &facts);
+		is->gone = err == -ENOENT || (!err && facts.id != f->id);
+		is->changed_ns = err ? 0 : (int64_t)read_le64(facts.changed);
+	} else {
+		err = ceph_data_bytes(f, &is->bytes, &is->changed_ns);
+		is->gone = err == -ENOENT;
+	}
+	return err == -ENOENT ? 0 : err;
+}
+
+int
+ceph_stat_at(struct disk_store *s, const char *path, struct disk_stat *is)
+{
+	char parent[RADOS_OBJECT], value[VALUE] = "d";
+	struct disk_file *f;
+	const char *name;
+	int err = *path ? parent_of(path, parent, &name) : 0;
+
+	if (!err && *path)
+		err = name_find(s, parent, name, value);
+	if (!err)
+		err = *value == 'd' ? folder_open(s, path, &f)
+				    : file_new(s, value + 1, &f);
+	if (err)
+		return err;
+	err = ceph_stat_of(f, is);
+	is->gone = false; /* it has a name */
+	ceph_file_close(f);
+	return err;
+}
+
+/* ---- removing, renaming ------------------------------------------------------- */
+
+int
+ceph_remove(struct disk_store *s, const char *path, bool folder)
+{
+	char parent[RADOS_OBJECT], value[VALUE];
+	const char *name;
+	struct folder_change c;
+	int err;
+
+	if (folder)
+		return folder_remove(s, path);
+	err = parent_of(path, parent, &name);
+	if (!err)
+		err = name_find(s, parent, name, value);
+	if (!err && *value == 'd')
+		err = -EISDIR;
+	if (!err)
+		err = ceph_data_remove(s, value + 1);
+	if (!err)
+		err = change_begin(&c, s);
+	if (err)
+		return err;
+	change_if(&c, 0, name, value);
+	change_remove(&c, name);
+	err = change_end(&c, s, parent);
+	return err == -ECANCELED ? -ENOENT : err;
+}
+
+int
+ceph_rename(struct disk_store *s, const char *from, const char *to)
+{
+	char parent[RADOS_OBJECT], beside[RADOS_OBJECT];
+	char value[VALUE], old[VALUE] = "";
+	const char *name, *new;
+	struct folder_change c;
+	int err = parent_of(from, parent, &name);
+
+	if (!err)
+		err = parent_of(to, beside, &new);
+	if (!err && strcmp(parent, beside) != 0)
+		err = -EXDEV;
+	if (!err)
+		err = name_find(s, parent, name, value);
+	if (!err)
+		err = name_find(s, parent, new, old);
+	else
+		return err;
+	if (err && err != -ENOENT)
+		return err;
+	if (*value == 'd' || *old == 'd')
+		return -EISDIR;
+	if (!strcmp(value, old))
+		return 0;
+	err = change_begin(&c, s);
+	if (err)
+		return err;
+	change_if(&c, 0, name, value);
+	change_if(&c, 1, new, old);
+	change_set(&c, new, value);
+	change_remove(&c, name);
+	err = change_end(&c, s, parent);
+	if (err)
+		return err == -ECANCELED ? -ENOENT : err;
+	/* The name is given: what it meant before is only room. */
+	if (*old)
+		ceph_data_remove(s, old + 1);
+	return 0;
+}

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash source=tests/flow/break.sh
+#
+# Recordings in a Ceph of one machine, which the test makes (functions_ceph.sh):
+#
+#   send --> spated --> rados://spate/vlbi <-- spate on "another machine",
+#                             |                without the daemon; spatefs
+#              mon, mgr, three OSDs: stopped, killed, without room
+#
+# Every export is what was sent, and every datagram is a packet or a drop,
+# whatever was done to the cluster.
+. "${BASH_SOURCE%/*}/break.sh"
+# shellcheck source=tests/flow/functions_fuse.sh
+. "${BASH_SOURCE%/*}/functions_fuse.sh"
+# shellcheck source=tests/flow/functions_ceph.sh
+. "${BASH_SOURCE%/*}/functions_ceph.sh"
+need rados
+[ -e "$top_builddir/plugins/.libs/disk-rados.so" ] ||
+	skip "disk-rados is not built (librados)"
+ceph_start
+
+pool=rados://spate/vlbi
+settings=('memory = "64M";' 'reserve = "1M";')
+disks=("$pool")
+
+# Another machine: no daemon, and only the disk's path.
+beside()
+{
+	"$SPATE" "$@" --disks "$(disks_list)"
+}
+
+objects()
+{
+	rados -p "${1:-spate}" -N vlbi ls | sort
+}
+
+# ---- a recording, and all that reads it -------------------------------------
+
+conf_write "$(raw_stream)"
+spated_start
+wait_for 30 has_state "$pool" idle
+begin r1
+send good:0:2000
+end r1
+ideal "$work/r1" good:0:2000
+exported r1 "$work/r1"
+same "what ls says" "$(beside ls --json | jq -r .name)" r1
+beside check r1 >/dev/null
+beside export r1 "$work/beside" --quiet
+cmp "$work/beside" "$work/r1"
+# Chunks are objects by their names.
+same "objects of its chunks" "$(objects | grep -cE '^r1/r1\.[0-9]{8}$')" \
+	"$(info r1 '.disks[0].chunks')"
+refused "r1" spate record r1 --stream s
+
+# While it is recorded, it can be read from elsewhere.
+begin r2
+send good:0:1500
+wait_for 30 came r2 1500
+durable()
+{
+	beside export r2 "$work/live" --quiet --force >/dev/null 2>&1 &&
+		[ "$(stat -c %s "$work/live")" -gt 262144 ]
+}
+wait_for 30 durable
+same "a live one's state" "$(beside ls r2 --json | jq -r .state)" recording
+send good:1500:1500
+end r2
+ideal "$work/r2" good:0:3000
+cmp -n "$(stat -c %s "$work/live")" "$work/live" "$work/r2"
+exported r2 "$work/r2"
+
+# In the background, where a child of the first process does the work.
+need_fuse
+mkdir "$work/mnt"
+fuse_clean "$work/mnt"
+"$SPATEFS" "$work/mnt" -o disks="$pool"
+cmp "$work/mnt/r2.raw" "$work/r2"
+fusermount3 -u "$work/mnt"
+
+# ---- removed: nothing is left ------------------------------------------------
+
+spate rm r1 --yes >/dev/null
+same "objects of r1" "$(objects | grep -c '^r1/' || true)" 0
+
+# ---- two recorders ---------------------------------------------------------------
+
+one=$socket one_conf=$conf one_pid=$spated_pid
+socket=$work/other.sock conf=$work/other.conf
+port_find
+conf_write "$(raw_stream)"
+"$SPATED" -c "$conf" >>"$work/other.log" 2>&1 &
+other=$!
+at_end "kill -KILL $other 2>/dev/null"
+wait_for 60 spated_answers
+wait_for 30 has_state "$pool" idle
+socket=$one
+begin both
+socket=$work/other.sock
+refused both spate record both --stream s
+kill -TERM $other
+wait $other
+socket=$one conf=$one_conf spated_pid=$one_pid
+spate stop both >/dev/null
+
+# ---- a daemon that is killed ---------------------------------------------------------
+
+port=$(sed -n 's/.*127.0.0.1:\([0-9]*\).*/\1/p' "$conf")
+begin r3
+send good:0:3000
+wait_for 30 came r3 3000
+kept()
+{
+	[ "$(beside info r3 --json | jq .packets)" -gt 1000 ]
+}
+wait_for 30 kept
+spated_kill
+# Its lock is that of a process that is gone: nobody waits for it.
+beside recover r3 >/dev/null
+beside verify r3 >/dev/null
+beside export r3 "$work/r3.is" --quiet
+ideal "$work/r3" good:0:3000
+cmp -n "$(stat -c %s "$work/r3.is")" "$work/r3.is" "$work/r3"
+
+# ---- an OSD stops, and comes back ------------------------------------------------------
+
+spated_start
+wait_for 30 has_state "$pool" idle
+begin r4
+send good:0:1000
+ceph_osd_stop 1
+send good:1000:1000
+wait_for 60 ceph_osds_up 2
+send good:2000:1000
+ceph_osd_start 1
+wait_for 60 ceph_osds_up 3
+send good:3000:1000
+end r4
+ideal "$work/r4" good:0:4000
+exported r4 "$work/r4"
+
+# ---- a cluster that does not answer at the start -------------------------------------------
+
+spated_stop
+ceph_mon_stop
+disks=("$work/folder" "$pool")
+mkdir "$work/folder"
+conf_write "$(raw_stream)"
+spated_start
+wait_for 60 has_state "$pool" missing hung
+begin r5
+send good:0:1000
+ceph_mon_start
+wait_for 120 has_state "$pool" idle writing
+send good:1000:2000
+end r5
+ideal "$work/r5" good:0:3000
+exported r5 "$work/r5"
+spated_stop
+
+# ---- a pool without room ---------------------------------------------------------------------
+
+ceph_pool small
+ceph osd pool set-quota small max_bytes $((8 << 20)) >/dev/null
+disks=("rados://small/vlbi")
+conf_write "$(raw_stream)"
+spated_start
+wait_for 30 has_state "${disks[0]}" idle
+begin r6
+send good:0:4000 wait:3 good:4000:16000
+end r6
+beside verify r6 >/dev/null
+[ "$(info r6 .packets)" -lt 20000 ] || fail "8 MiB of room took 20 MB"
+spated_stop
+
+# ---- pools that cannot do -----------------------------------------------------------------------
+
+ceph osd erasure-code-profile set two k=2 m=1 crush-failure-domain=osd >/dev/null
+ceph_pool coded 8 8 erasure two
+refused "is erasure coded" "$SPATE" ls --disks rados://coded/vlbi
+refused "cannot open the pool" "$SPATE" ls --disks rados://nowhere/vlbi
+refused "is none of its options" "$SPATE" ls --disks 'rados://spate/vlbi?x=y'
