@@ -15,6 +15,7 @@ FLOW_SHORT = \
 	%D%/record_formats.sh \
 	%D%/copy.sh \
 	%D%/ls.sh \
+	%D%/disks_remote.sh \
 	%D%/layouts.sh \
 	%D%/record_spead.sh \
 	%D%/record_cube.sh \
@@ -198,6 +199,7 @@ FLOW_THREADS = \
 	%D%/ports.sh \
 	%D%/fanout_rings.sh \
 	%D%/disks_come.sh \
+	%D%/disks_remote.sh \
 	%D%/break_disk_hang.sh \
 	%D%/resume.sh \
 	%D%/map.sh \

@@ -339,6 +339,8 @@ piece_ask(struct pool_reader *r, const struct recording_block *b, unsigned disk,
 	struct pool_chunk *c;
 	struct pool_piece *p;
 
+	if (disk < pool->disks && !d->threads && pool_part_open(r, disk))
+		d->remote = file_is_remote(r->part[disk].dir);
 	if ((disk < pool->disks && !pool_part_open(r, disk)) ||
 	    (!d->threads && pool_disk_start(d)))
 		return NULL;

@@ -28,6 +28,14 @@ is_healer(const struct pool_disk *d)
 	return d == &d->pool->disk[d->pool->disks];
 }
 
+/* True if one thread with io_uring reads the disk, false if several with
+ * pread do. */
+static bool
+has_ring(const struct pool_disk *d)
+{
+	return d->pool->ring && !d->remote && !is_healer(d);
+}
+
 /* ---- checksums ----------------------------------------------------------- */
 
 /*
@@ -883,7 +891,7 @@ run(void *arg)
 	struct pool *pool = d->pool;
 
 	ease_process();
-	if (!pool->ring || is_healer(d) || !pool_ring_run(d))
+	if (!has_ring(d) || !pool_ring_run(d))
 		run_pread(d);
 	pthread_mutex_lock(&pool->lock);
 	pool->threads--;
@@ -909,7 +917,7 @@ start_one(struct pool_disk *d, const pthread_attr_t *how)
 int
 pool_disk_start(struct pool_disk *d)
 {
-	unsigned n = d->pool->ring && !is_healer(d) ? 1 : POOL_THREADS;
+	unsigned n = has_ring(d) ? 1 : POOL_THREADS;
 	pthread_attr_t how;
 	int err = 0;
 

@@ -144,6 +144,7 @@ struct pool_disk {
 	unsigned in_flight; /* requests taken by threads */
 	unsigned depth;	    /* most requests that threads may have taken */
 	bool eased;	    /* the disk is being written */
+	bool remote;	    /* its handles are none that io_uring knows */
 	bool hangs;	    /* until a request is done */
 	int64_t late_at; /* steady ns at which it gave no source of a group in
 			       time; 0: never */

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash source=tests/flow/break.sh
+#
+# Disks that are no folders but have a plugin: that of the tests, which keeps
+# them in folders (tests/modules/disk-folder.c).
+#
+#   send --> spated --> folder:///a, b, c, d, and a folder e beside them
+#                          |
+#                          `--> export, verify, scrub, recover, rm, spatefs
+#
+# Whatever works with folders works with them; one that does not answer is a
+# disk that fails.
+. "${BASH_SOURCE%/*}/break.sh"
+test_plugins
+[ -e "$top_builddir/tests/modules/.libs/disk-folder.so" ] ||
+	skip "disk-folder.so is not built (make check does)"
+
+mkdir "$work"/{a,b,c,d,e}
+remote=("folder://$work/a" "folder://$work/b" "folder://$work/c" "folder://$work/d")
+export DISK_FOLDER_AWAY=$work/away
+
+# packets NAME FIRST N: a whole recording of them, checked
+packets()
+{
+	begin "$1"
+	send "good:$2:$3"
+	end "$1"
+	ideal "$work/$1" "good:$2:$3"
+	exported "$1" "$work/$1"
+}
+
+# beside ARGS: without the daemon
+beside()
+{
+	"$SPATE" "$@" --disks "$(disks_list)"
+}
+
+# ---- every layout ------------------------------------------------------------
+
+disks=("${remote[@]}")
+for layout in vbs mark6 file; do
+	conf_write "$(raw_stream "layout = \"$layout\";")"
+	spated_start
+	packets "of_$layout" 0 3000
+	spated_stop
+	beside check "of_$layout" >/dev/null
+	beside export "of_$layout" "$work/beside" --quiet --force
+	cmp "$work/beside" "$work/of_$layout"
+done
+same "what ls says" "$(beside ls --json | jq -r .name | paste -sd ' ')" \
+	"of_file of_mark6 of_vbs"
+
+# ---- parity: a disk goes, a bit turns -------------------------------------------
+
+conf_write "$(raw_stream "parity = 1;")"
+spated_start
+packets whole 0 4000
+spated_stop
+disks=("${remote[@]:1}")
+beside export whole "$work/part" --quiet
+cmp "$work/part" "$work/whole"
+disks=("${remote[@]}")
+chunk=$(find "$work"/[a-d]/whole -name 'whole.00000003')
+printf '\xaa' | dd of="$chunk" bs=1 seek=1000 conv=notrunc status=none
+gone=$(find "$work"/[a-d]/whole -name 'whole.00000005')
+rm "$gone"
+beside scrub whole >/dev/null
+[ -e "$gone" ] || fail "scrub did not make the chunk again that went"
+beside verify whole >/dev/null
+beside export whole "$work/part" --quiet --force
+cmp "$work/part" "$work/whole"
+
+# ---- a daemon that is killed, and goes on ------------------------------------------
+
+conf_write "$(raw_stream)"
+spated_start
+begin killed
+send good:0:3000
+wait_for 30 came killed 3000
+kept()
+{
+	[ "$(beside info killed --json | jq .packets)" -gt 1000 ]
+}
+wait_for 30 kept
+refused "killed" spate record killed --stream s
+same "a live one's state" "$(beside ls killed --json | jq -r .state)" recording
+spated_kill
+beside recover killed >/dev/null
+beside verify killed >/dev/null
+beside export killed "$work/killed.is" --quiet
+ideal "$work/killed" good:0:3000
+cmp -n "$(stat -c %s "$work/killed.is")" "$work/killed.is" "$work/killed"
+
+# ---- one that does not answer: another disk takes the blocks ---------------------------
+
+disks=("${remote[0]}" "$work/e")
+conf_write "$(raw_stream)"
+spated_start
+begin away
+send good:0:1000
+wait_for 30 came away 1000
+durable()
+{
+	[ "$(beside info away --json | jq .packets)" = 1000 ]
+}
+wait_for 30 durable
+touch "$work/away"
+send good:1000:3000
+wait_for 60 has_state "${remote[0]}" failed missing hung
+rm "$work/away"
+wait_for 60 has_state "${remote[0]}" idle writing
+end away
+ideal "$work/away.is" good:0:4000
+exported away "$work/away.is"
+
+# ---- removed: nothing is left ------------------------------------------------------------
+
+spate rm away --yes >/dev/null
+[ ! -e "$work/a/away" ] && [ ! -e "$work/e/away" ] || fail "rm left something"
+
+# A daemon of which the disk is not there at the start.
+spated_stop
+touch "$work/away"
+spated_start
+wait_for 60 has_state "${remote[0]}" failed missing hung
+rm "$work/away"
+wait_for 60 has_state "${remote[0]}" idle writing
+packets later 0 1000
+
+# ---- the mount, in the background: a child of the first process reads -----------------------
+
+[ -x "$top_builddir/spatefs" ] || exit 0
+# shellcheck source=tests/flow/functions_fuse.sh
+. "${BASH_SOURCE%/*}/functions_fuse.sh"
+need_fuse
+mkdir "$work/mnt"
+fuse_clean "$work/mnt"
+"$SPATEFS" "$work/mnt" -o disks="$(disks_list)"
+cmp "$work/mnt/later.raw" "$work/later"
+fuse_umount "$work/mnt"
