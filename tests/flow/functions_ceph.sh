@@ -2,8 +2,8 @@
 # shellcheck shell=bash disable=SC2034
 #
 # A Ceph of one machine for tests: a monitor, a manager and three OSDs with
-# BlueStore on files, all on 127.0.0.1, without keys, in one folder.  Nothing of
-# it is left when the test ends.  Sourced after functions.sh (or break.sh):
+# BlueStore on files, all on 127.0.0.1, with keys, in one folder.  Nothing of it
+# is left when the test ends.  Sourced after functions.sh (or break.sh):
 #
 #	. "${BASH_SOURCE%/*}/functions.sh"
 #	. "${BASH_SOURCE%/*}/functions_ceph.sh"
@@ -14,6 +14,7 @@
 #                        there, each object on two OSDs
 #   ceph ARGS, rados ARGS  the commands, talking to it, with a time limit
 #   ceph_pool NAME [ARGS]  makes a pool; ARGS as of `ceph osd pool create`
+#   ceph_user NAME ARGS  makes a user with these rights, whose key $CEPH_CONF has
 #   ceph_osd_stop N [SIG]  ends an OSD; ceph_osd_start N starts it again
 #   ceph_mon_stop, ceph_mon_start
 
@@ -49,10 +50,8 @@ fsid = $(cat /proc/sys/kernel/random/uuid)
 mon_host = $ceph_mon_addr
 public_addr = 127.0.0.1
 cluster_addr = 127.0.0.1
-auth_cluster_required = none
-auth_service_required = none
-auth_client_required = none
 auth_allow_insecure_global_id_reclaim = false
+keyring = $ceph/keyring
 run_dir = $ceph
 admin_socket = $ceph/\$cluster-\$name.\$pid.asok
 pid_file =
@@ -89,10 +88,12 @@ osd_class_default_list = *
 osd_class_load_list = *
 [mon]
 mon_data = $ceph/\$name
+keyring = $ceph/keyring
 [mgr]
 mgr_data = $ceph/\$name
 [osd]
 osd_data = $ceph/\$name
+keyring = $ceph/\$name/keyring
 END
 }
 
@@ -132,6 +133,20 @@ ceph_osd_stop()
 	unset "ceph_osd_pid[$1]"
 }
 
+# FILE NAME [WHO MAY]...: makes a key.
+ceph_key()
+{
+	local file=$1 name=$2 caps=()
+	shift 2
+
+	while [ $# -gt 0 ]; do
+		caps+=(--cap "$1" "$2")
+		shift 2
+	done
+	[ -e "$file" ] || ceph-authtool --create-keyring "$file" >>"$ceph/out"
+	ceph-authtool "$file" --gen-key -n "$name" "${caps[@]}" >>"$ceph/out"
+}
+
 ceph_osds_up()
 {
 	[ "$(ceph osd stat -f json | jq .num_up_osds)" = "$1" ]
@@ -142,9 +157,14 @@ ceph_pool()
 	ceph osd pool create "$@" >/dev/null
 }
 
+ceph_user()
+{
+	ceph auth get-or-create "client.$1" "${@:2}" >>"$ceph/keyring"
+}
+
 ceph_start()
 {
-	local command uuid i
+	local command uuid key i
 
 	for command in ceph ceph-mon ceph-mgr ceph-osd monmaptool rados; do
 		command -v "$command" >/dev/null ||
@@ -155,19 +175,28 @@ ceph_start()
 	mkdir -p "$ceph"/{mon.a,mgr.x,osd.0,osd.1,osd.2}
 	ceph_conf "${1:-4}"
 	export CEPH_CONF=$ceph/ceph.conf
+	ceph_key "$ceph/keyring" mon. mon 'allow *'
+	ceph_key "$ceph/keyring" client.admin mon 'allow *' osd 'allow *' \
+		mgr 'allow *'
+	ceph_key "$ceph/keyring" mgr.x mon 'allow profile mgr' \
+		osd 'allow *'
 	monmaptool --create --addv a "$ceph_mon_addr" \
 		--fsid "$(sed -n 's/^fsid = //p' "$CEPH_CONF")" \
 		"$ceph/monmap" >"$ceph/out" 2>&1
 	/usr/bin/ceph-mon -c "$CEPH_CONF" -i a --mkfs --monmap "$ceph/monmap" \
-		>>"$ceph/out" 2>&1
+		--keyring "$ceph/keyring" >>"$ceph/out" 2>&1
 	at_end ceph_end
 	ceph_mon_start
 	wait_for 60 ceph osd stat >/dev/null
+	ceph auth import -i "$ceph/keyring" >/dev/null
 	/usr/bin/ceph-mgr -c "$CEPH_CONF" -i x -f >>"$ceph/out" 2>&1 &
 	ceph_mgr_pid=$!
 	for i in 0 1 2; do
 		uuid=$(cat /proc/sys/kernel/random/uuid)
-		ceph osd new "$uuid" >/dev/null
+		ceph_key "$ceph/osd.$i/keyring" osd.$i
+		key=$(sed -n 's/.*key = //p' "$ceph/osd.$i/keyring")
+		ceph osd new "$uuid" -i - >/dev/null \
+			<<<"{\"cephx_secret\":\"$key\"}"
 		/usr/bin/ceph-osd -c "$CEPH_CONF" -i $i --mkfs \
 			--osd-uuid "$uuid" >>"$ceph/out" 2>&1
 		ceph_osd_start $i

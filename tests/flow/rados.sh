@@ -70,6 +70,19 @@ ideal "$work/r2" good:0:3000
 cmp -n "$(stat -c %s "$work/live")" "$work/live" "$work/r2"
 exported r2 "$work/r2"
 
+# Who may only read can do that, and sees what is being recorded as such.
+ceph_user reader mon 'allow r' osd 'allow rx pool=spate'
+reader="$pool?user=reader"
+"$SPATE" export r2 "$work/reader" --quiet --disks "$reader"
+cmp "$work/reader" "$work/r2"
+refused "not permitted" "$SPATE" rm r2 --yes --disks "$reader"
+same "what ls says" "$("$SPATE" ls r2 --json --disks "$reader" | jq -r .state)" \
+	complete
+begin live
+same "what ls says of a live one" \
+	"$("$SPATE" ls live --json --disks "$reader" | jq -r .state)" recording
+spate stop live >/dev/null
+
 # In the background, where a child of the first process does the work.
 need_fuse
 mkdir "$work/mnt"
