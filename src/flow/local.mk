@@ -52,6 +52,7 @@ libflow_a_SOURCES = \
 	%D%/write/writer_disk.c \
 	%D%/write/writer_priv.h \
 	%D%/write/writes_in_flight.c %D%/write/writes_in_flight.h \
+	%D%/source/block_reader.c %D%/source/block_reader.h \
 	%D%/source/source.h \
 	%D%/source/source_disk.c %D%/source/source_disk.h \
 	%D%/source/source_live.c %D%/source/source_live.h \

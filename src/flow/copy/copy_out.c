@@ -439,7 +439,7 @@ tries(struct copy_out *c)
 		contact = c->contact;
 		c->attempt++;
 		err = attempt(c);
-		copy_out_parcel_put(c);
+		block_reader_drop(&c->reader);
 		hang_up(c);
 		if (err != -EAGAIN)
 			return err;
@@ -597,7 +597,7 @@ copy_out_start(struct sender **copy, const struct copy_out_args *a,
 	if (a->list)
 		disk_list_share(a->list);
 	c->a.name = c->a.to = c->a.as = NULL;
-	c->sought = UINT64_MAX;
+	block_reader_init(&c->reader, a->source);
 	err = args_take(c, a);
 	if (!err)
 		err = sender_run(&c->base, &work, a->rate);

@@ -7,6 +7,7 @@
 #include "flow/copy/copy_out.h"
 #include "flow/send/pacer.h"
 #include "flow/send/sender_thread.h"
+#include "flow/source/block_reader.h"
 #include "store/recording/recording.h"
 #include "store/write/copy_lines.h"
 
@@ -62,10 +63,7 @@ struct copy_out {
 
 	struct copy_want *want;
 	size_t wants, want_room, want_at;
-	struct parcel parcel; /* valid if have_parcel */
-	bool have_parcel;
-	/* Number that the source was last moved to; UINT64_MAX: none. */
-	uint64_t sought;
+	struct block_reader reader; /* of a.source */
 	struct copy_fill fill;
 	/* CRC32C of the first crc_bytes bytes of the block being sent;
 	 * crc_bytes 0: not known. */
@@ -119,6 +117,5 @@ int copy_out_close(struct copy_out *c);
 /* Takes a frame of the receiver (channel_args::hear). */
 int copy_out_hear(struct channel *lane, const struct wire_frame *f,
 		  const uint8_t *payload);
-void copy_out_parcel_put(struct copy_out *c);
 
 #endif

@@ -392,15 +392,6 @@ copy_out_close(struct copy_out *c)
 /* Ns: the longest sleep, and that between looks at a source without data. */
 enum { WAIT = 50000000, NAP = 2000000 };
 
-void
-copy_out_parcel_put(struct copy_out *c)
-{
-	if (c->have_parcel)
-		source_put(&c->parcel);
-	c->have_parcel = false;
-	c->sought = UINT64_MAX;
-}
-
 /* Marks a block as left out, since it cannot be read. */
 static int
 leave_out(struct copy_out *c, uint64_t number, int err)
@@ -426,64 +417,6 @@ record_of(const struct copy_out *c, uint64_t number)
 	size_t n;
 
 	return &recording_blocks(c->rec, &n)[number].record;
-}
-
-/* ---- the source --------------------------------------------------------- */
-
-static bool
-parcel_has(const struct copy_out *c, uint64_t number, uint64_t at)
-{
-	const struct parcel *p = &c->parcel;
-
-	return c->have_parcel && p->record.kind == INDEX_BLOCK &&
-	       p->record.number == number && p->at <= at &&
-	       at < p->at + p->bytes;
-}
-
-/* True if the parcel lies behind that byte, so that no parcel has it. */
-static bool
-parcel_passed(const struct copy_out *c, uint64_t number, uint64_t at)
-{
-	const struct parcel *p = &c->parcel;
-
-	return p->record.number > number ||
-	       (p->record.number == number && p->at > at);
-}
-
-/* Gets the parcel that has byte `at` of a block.  0; -ETIMEDOUT: not yet;
- * -ENODATA: no parcel has it; -errno: it cannot be read. */
-static int
-parcel_find(struct copy_out *c, uint64_t number, uint64_t at, int64_t until)
-{
-	const struct source_ops *ops = c->a.source->ops;
-	int err = 0;
-
-	if (parcel_has(c, number, at))
-		return c->parcel.err;
-	if (c->sought != number) {
-		copy_out_parcel_put(c);
-		sender_into(&c->base);
-		err = ops->seek_number(c->a.source, number);
-		sender_out(&c->base);
-		if (err)
-			return err;
-		c->sought = number;
-	}
-	for (;;) {
-		if (c->have_parcel)
-			source_put(&c->parcel);
-		c->have_parcel = false;
-		sender_into(&c->base);
-		err = source_next(c->a.source, &c->parcel, until);
-		sender_out(&c->base);
-		if (err)
-			return err;
-		c->have_parcel = true;
-		if (parcel_has(c, number, at))
-			return c->parcel.err;
-		if (parcel_passed(c, number, at))
-			return -ENODATA;
-	}
 }
 
 /* ---- a piece ------------------------------------------------------------ */
@@ -527,22 +460,14 @@ static int
 fill_go(struct copy_out *c, int64_t until)
 {
 	struct copy_fill *f = &c->fill;
-	uint8_t *to = channel_stage(f->lane);
+	int err;
 
-	while (f->have < f->bytes) {
-		uint64_t at = (uint64_t)f->piece * COPY_PIECE + f->have, n;
-		const struct parcel *p = &c->parcel;
-		int err = parcel_find(c, f->number, at, until);
-
-		if (err)
-			return err;
-		n = p->at + p->bytes - at;
-		if (n > f->bytes - f->have)
-			n = f->bytes - f->have;
-		memcpy(to + f->have, p->data + (at - p->at), n);
-		f->have += (uint32_t)n;
-	}
-	return 0;
+	sender_into(&c->base);
+	err = block_reader_copy(&c->reader, f->number,
+				(uint64_t)f->piece * COPY_PIECE, f->bytes,
+				channel_stage(f->lane), &f->have, until);
+	sender_out(&c->base);
+	return err;
 }
 
 /* Computes the checksum of the block while its pieces go in order.  False: the
@@ -708,16 +633,6 @@ piece_go(struct copy_out *c, int64_t *until)
 	return 0;
 }
 
-/* Returns the source's memory if the recorder wants it; the block is read from
- * disk then. */
-static void
-wanted_look(struct copy_out *c)
-{
-	if (c->have_parcel && c->a.source->ops->wanted &&
-	    c->a.source->ops->wanted(c->a.source))
-		copy_out_parcel_put(c);
-}
-
 int
 copy_out_send(struct copy_out *c)
 {
@@ -730,7 +645,7 @@ copy_out_send(struct copy_out *c)
 		copy_out_say(c, SENDER_SENDING, "");
 	while (!err &&
 	       (c->want_at < c->wants || c->fill.lane || lanes_busy(c))) {
-		wanted_look(c);
+		block_reader_yield(&c->reader);
 		err = piece_go(c, &until);
 		if (!err)
 			err = copy_out_turn(c, until);
