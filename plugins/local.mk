@@ -30,6 +30,9 @@ endif
 if HAVE_RADOS
 plugins_LTLIBRARIES += %D%/disk-rados.la
 endif
+if HAVE_S3
+plugins_LTLIBRARIES += %D%/send-s3.la
+endif
 if HAVE_LIBAIO
 plugins_LTLIBRARIES += %D%/write-aio.la
 endif
@@ -91,6 +94,15 @@ RECEIVE_SOCKETS = \
 %C%_send_etd_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_send_null_la_SOURCES = %D%/send/null.c
 %C%_send_null_la_LDFLAGS = $(PLUGIN_FLAGS)
+# Files shared by plugins that ask a bucket of S3.
+S3_REQUESTS = \
+	%D%/s3/account.c %D%/s3/account.h \
+	%D%/s3/reply.c %D%/s3/reply.h \
+	%D%/s3/request.c %D%/s3/request.h
+%C%_send_s3_la_SOURCES = %D%/s3/send.c $(S3_REQUESTS)
+%C%_send_s3_la_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS) $(EXPAT_CFLAGS)
+%C%_send_s3_la_LIBADD = $(CURL_LIBS) $(EXPAT_LIBS)
+%C%_send_s3_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_send_ucx_la_SOURCES = %D%/ucx/send.c \
 	%D%/send/tcp/framed.c %D%/send/tcp/framed.h \
 	%D%/ucx/way.c %D%/ucx/way.h \

@@ -62,7 +62,7 @@ part src/store 'contract wire net base control' \
 store=$listed
 part src/signal 'contract base' .
 part src/flow "$store channel" \
-	memory place slots heaps receive output write source send copy
+	memory place slots heaps receive output write source send copy upload
 part src/daemon "$listed signal" \
 	loop conf disks health sessions transfers schedule requests main
 # A client of spated: what it shares with the store is how names, files beneath
@@ -77,6 +77,7 @@ part plugins/disk 'contract' .
 part plugins/receive 'contract net wire' . udp tcp
 part plugins/send 'contract net wire channel' . tcp etd udp
 part plugins/ucx "contract net wire channel receive/tcp send/tcp" .
+part plugins/s3 'contract' .
 
 while read -r folder; do
 	[[ " ${rooms[*]} " == *" $folder "* ]] || {

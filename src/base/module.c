@@ -162,10 +162,11 @@ struct plugin_kind {
 	size_t bytes;		  /* size of its ops struct */
 	struct callback must[20]; /* mandatory; a NULL name ends the list */
 	/*
-	 * If the first callback of `heaps` is present, all of `heaps` are
-	 * mandatory, else all of `plain`.
+	 * If the first callback of `instead` is present, all of it is
+	 * mandatory, else all of `plain`.  A send plugin with `objects` puts
+	 * files, and one without sends packets.
 	 */
-	struct callback heaps[6], plain[3];
+	struct callback instead[6], plain[9];
 };
 
 static const struct plugin_kind receive_kind = {
@@ -199,6 +200,11 @@ static const struct plugin_kind send_kind = {
 	.bytes = sizeof(struct send_ops),
 	.must = {
 		{ "check", offsetof(struct send_ops, check) },
+	},
+	.instead = {
+		{ "objects", offsetof(struct send_ops, objects) },
+	},
+	.plain = {
 		{ "open", offsetof(struct send_ops, open) },
 		{ "send", offsetof(struct send_ops, send) },
 		{ "poll", offsetof(struct send_ops, poll) },
@@ -218,7 +224,7 @@ static const struct plugin_kind format_kind = {
 		{ "shape", offsetof(struct format_ops, shape) },
 		{ "extension", offsetof(struct format_ops, extension) },
 	},
-	.heaps = {
+	.instead = {
 		{ "piece", offsetof(struct format_ops, piece) },
 		{ "items", offsetof(struct format_ops, items) },
 		{ "wrap", offsetof(struct format_ops, wrap) },
@@ -358,9 +364,9 @@ check_callbacks(const struct plugin_kind *kind, const void *ops,
 {
 	char names[160] = "";
 	size_t used = lacking(ops, kind->must, names, sizeof names, 0);
-	bool heaps = kind->heaps->name && !lacks(ops, kind->heaps);
+	bool instead = kind->instead->name && !lacks(ops, kind->instead);
 
-	used = lacking(ops, heaps ? kind->heaps : kind->plain, names,
+	used = lacking(ops, instead ? kind->instead : kind->plain, names,
 		       sizeof names, used);
 	if (!used)
 		return 0;

@@ -129,6 +129,7 @@ enum {
 
 struct send_state;
 struct channel_beside;
+struct object_ops;
 
 struct send_ops {
 	struct plugin head;
@@ -229,6 +230,13 @@ struct send_ops {
 			   uint32_t channel_bytes, char *why,
 			   uint32_t why_bytes);
 	void (*beside_close)(void *args); /* when all channels are freed */
+
+	/*
+	 * Puts whole recordings, as files, into a store of objects
+	 * (contract/object.h).  A plugin that has this takes no packets, and
+	 * has no other callback but check.  NULL: it sends packets.
+	 */
+	const struct object_ops *objects;
 };
 
 #endif

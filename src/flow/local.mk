@@ -68,5 +68,7 @@ libflow_a_SOURCES = \
 	%D%/copy/copy_link.c %D%/copy/copy_link.h \
 	%D%/copy/copy_out.c %D%/copy/copy_out.h \
 	%D%/copy/copy_out_priv.h \
-	%D%/copy/copy_out_send.c
+	%D%/copy/copy_out_send.c \
+	%D%/upload/upload.c %D%/upload/upload.h \
+	%D%/upload/upload_files.c %D%/upload/upload_files.h
 FLOW_LIBS = libflow.a libchannel.a $(STORE_LIBS)

@@ -552,7 +552,9 @@ each_send(void (*check)(const struct send_ops *ops, const struct peer *peer))
 		ck_assert_msg(object, "%s", dlerror());
 		ops = dlsym(object, "spate_send");
 		ck_assert_msg(ops, "%s", found.gl_pathv[i]);
-		each_peer(ops, check);
+		/* It takes no packets. */
+		if (!ops->objects)
+			each_peer(ops, check);
 	}
 	globfree(&found);
 }

@@ -10,6 +10,7 @@ FLOW_SHORT = \
 	%D%/resume.sh \
 	%D%/send_tcp.sh \
 	%D%/send_udp.sh \
+	%D%/send_s3.sh \
 	%D%/break_disk_hang.sh \
 	%D%/fuse_live.sh \
 	%D%/record_formats.sh \
@@ -228,7 +229,7 @@ EXTRA_DIST += tests/data %D%/break_control.py %D%/break_send.py \
 	%D%/fuse_readonly.py %D%/fuse_reads.py %D%/items.py %D%/layout_mark6.py \
 	%D%/lie.py %D%/live_read.py %D%/made.py %D%/map_client.py %D%/notify.py \
 	%D%/power.py %D%/read_cubes.py %D%/read_rows.py %D%/real_formats.py \
-	%D%/real_send_spead.py %D%/real_spead.py %D%/schedule_stall.py \
+	%D%/real_send_spead.py %D%/real_spead.py %D%/s3.py %D%/schedule_stall.py \
 	%D%/send_fickle.py %D%/send_sink.py %D%/spead_send.py %D%/tcp_proxy.py \
 	%D%/udp_ear.py %D%/verify.py %D%/vsi_fs.py %D%/vsi_hostile.py \
 	%D%/vsi_m5copy.py %D%/web.py %D%/web_page.py %D%/alerts.yml

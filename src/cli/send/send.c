@@ -230,7 +230,8 @@ run_relay(const struct cli *cli, const void *values, char **operand)
 #define TO                                                                     \
 	{                                                                      \
 		"to", 't', ARGS_TEXT, AT(to), "URL",                           \
-		    "where to: udp://, tcp://, ucx://, etd:// HOST:PORT"       \
+		    "where to: udp://, tcp://, ucx://, etd:// HOST:PORT, "     \
+		    "s3://BUCKET"                                              \
 	}
 #define RATE                                                                   \
 	{                                                                      \

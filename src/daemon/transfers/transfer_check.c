@@ -188,6 +188,12 @@ way_check(struct transfers *all, const struct transfer_order *o,
 		return 0;
 	if (!way)
 		return -EINVAL;
+	if (way->ops->objects && !transfer_is_whole(o)) {
+		fault_set(fault, -ENOTSUP, "refused",
+			  "cannot send %s to %.200s", o->name, o->to);
+		fault_why(fault, "whole recordings go there, and nothing else");
+		return -ENOTSUP;
+	}
 	args.options = way->options;
 	err = way->ops->check(&args);
 	if (!err)

@@ -3,13 +3,14 @@
  * Chooses the source of a transfer's data, and the thread that sends them:
  *
  *   a recording on disks          source_disk   --+
- *   one that is made here now     source_live   --+-- sender; or copy_out if
- *                                                 |   the peer is an inbox
+ *   one that is made here now     source_live   --+-- sender; copy_out if the
+ *                                                 |   peer is an inbox, upload
+ *                                                 |   if it is a store of objects
  *   a stream                      relay         --+-- sender
  *
  * Nothing here touches a disk: sources do, in their sender's thread.
  *
- * A transfer to an inbox is a copy.  Only the peer's answer tells what listens
+ * A URL of a store of objects makes an upload.  A transfer to an inbox is a copy.  Only the peer's answer tells what listens
  * there, so a copy begins as an ordinary transfer and is turned into a copy
  * here.
  */
@@ -23,6 +24,7 @@
 #include "flow/copy/copy_out.h"
 #include "flow/source/source_disk.h"
 #include "flow/source/source_live.h"
+#include "flow/upload/upload.h"
 
 /* ---- sources --------------------------------------------------------- */
 
@@ -112,6 +114,35 @@ relay_make(struct transfers *all, struct transfer *t, struct source **source,
 	return err;
 }
 
+/* ---- an upload ------------------------------------------------------- */
+
+static int
+upload_begin(struct transfers *all, struct transfer *t,
+	     const struct setup_send_way *way, struct source *source,
+	     struct fault *fault)
+{
+	const struct upload_args args = {
+		.name = t->o.name,
+		.to = t->o.to,
+		.as = t->o.as,
+		.ops = way->ops,
+		.options = way->options,
+		.list = all->r->disks.list,
+		.source = source,
+		.rate = t->o.rate,
+		.connections = t->o.connections,
+		.follow = t->o.follow,
+		.patience = t->o.patience,
+		.changed = all->r->host.wake,
+		.arg = all->r->host.arg,
+	};
+	int err = upload_start(&t->run, &args, fault);
+
+	if (!err)
+		t->kind = TRANSFER_COPY;
+	return err;
+}
+
 /* ---- beginning ------------------------------------------------------- */
 
 /* `way` NULL: to a file. */
@@ -170,7 +201,9 @@ transfer_begin(struct transfers *all, struct transfer *t, struct fault *fault)
 		return -EINVAL;
 	err = t->o.relay ? relay_make(all, t, &source, fault)
 			 : transfer_source(all, t, &source, fault);
-	if (!err)
+	if (!err && way && way->ops->objects)
+		err = upload_begin(all, t, way, source, fault);
+	else if (!err)
 		err = sender_begin(all, t, way, source, fault);
 	if (!err && t->relay)
 		relay_begin(t->relay);

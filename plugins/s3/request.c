@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libcurl 7.88 signs every header that it is given, also "Expect:", which would
+ * switch the header of that name off and then is not sent: a wrong signature.
+ * So "Expect: 100-continue" stays, and is waited for a moment only, as some
+ * servers never answer it.
+ */
+#include "request.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "contract/bytes.h"
+#include "reply.h"
+
+enum {
+	TEXT_MOST = 4 << 20, /* a page of a list has 1000 keys */
+	EXPECT_MS = 1,
+	CONNECT_S = 10,
+	SILENT_S = 30, /* a connection on which nothing moves counts as gone */
+	BUFFER = 1 << 20,
+};
+
+/* ---- checksums -------------------------------------------------------- */
+
+static const char base64[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+void
+s3_crc_write(char to[S3_CRC], uint32_t crc)
+{
+	uint64_t bits = (uint64_t)crc << 16; /* 48 bits: 8 characters */
+
+	for (int i = 0; i < 6; i++)
+		to[i] = base64[bits >> (42 - 6 * i) & 63];
+	strcpy(to + 6, "==");
+}
+
+bool
+s3_crc_read(const char *text, uint32_t *crc)
+{
+	char again[S3_CRC];
+	uint64_t bits = 0;
+
+	for (int i = 0; i < 6; i++) {
+		const char *at = text[i] ? strchr(base64, text[i]) : NULL;
+
+		if (!at)
+			return false;
+		bits |= (uint64_t)(at - base64) << (42 - 6 * i);
+	}
+	*crc = (uint32_t)(bits >> 16);
+	s3_crc_write(again, *crc);
+	return !strcmp(text, again);
+}
+
+/* ---- what goes, and what comes ----------------------------------------- */
+
+static size_t
+give(char *to, size_t size, size_t n, void *arg)
+{
+	struct s3_request *r = arg;
+	uint64_t bytes = r->bytes - r->at;
+
+	if (bytes > size * n)
+		bytes = size * n;
+	if (bytes)
+		memcpy(to, r->data + r->at, bytes);
+	r->at += bytes;
+	if (r->sent)
+		*r->sent = r->at;
+	return bytes;
+}
+
+/* libcurl begins again when a connection that it kept turns out to be gone. */
+static int
+rewound(void *arg, curl_off_t to, int origin)
+{
+	struct s3_request *r = arg;
+
+	if (origin != SEEK_SET || to < 0 || (uint64_t)to > r->bytes)
+		return CURL_SEEKFUNC_FAIL;
+	r->at = (uint64_t)to;
+	return CURL_SEEKFUNC_OK;
+}
+
+static size_t
+text_take(struct s3_request *r, const char *data, size_t bytes)
+{
+	char *grown;
+
+	if (bytes > TEXT_MOST - r->text_bytes)
+		return 0;
+	grown = realloc(r->text, r->text_bytes + bytes + 1);
+	if (!grown)
+		return 0;
+	r->text = grown;
+	memcpy(grown + r->text_bytes, data, bytes);
+	r->text_bytes += bytes;
+	grown[r->text_bytes] = '\0';
+	return bytes;
+}
+
+/* Takes the body of a reply; that of an error is a text. */
+static size_t
+take(char *data, size_t size, size_t n, void *arg)
+{
+	struct s3_request *r = arg;
+	size_t bytes = size * n;
+	long code = 0;
+
+	curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &code);
+	if (!r->into || code >= 300)
+		return text_take(r, data, bytes);
+	if (bytes > r->room - r->got)
+		return 0;
+	memcpy(r->into + r->got, data, bytes);
+	r->got += bytes;
+	return bytes;
+}
+
+static void
+header_read(const char *line, size_t n, const char *name, char *to,
+	    size_t bytes)
+{
+	size_t length = strlen(name);
+
+	if (n <= length || line[length] != ':' ||
+	    strncasecmp(line, name, length) != 0)
+		return;
+	line += length + 1;
+	n -= length + 1;
+	while (n && (*line == ' ' || *line == '"')) {
+		line++;
+		n--;
+	}
+	while (n && strchr("\r\n \"", line[n - 1]))
+		n--;
+	if (n < bytes)
+		snprintf(to, bytes, "%.*s", (int)n, line);
+}
+
+static size_t
+header_take(char *line, size_t size, size_t n, void *arg)
+{
+	struct s3_request *r = arg;
+	char length[24] = "";
+
+	n *= size;
+	header_read(line, n, "etag", r->etag, sizeof r->etag);
+	header_read(line, n, "x-amz-checksum-crc32c", r->crc32c,
+		    sizeof r->crc32c);
+	header_read(line, n, "x-amz-meta-spate-crc32c", r->whole_crc,
+		    sizeof r->whole_crc);
+	header_read(line, n, "x-amz-bucket-region", r->region,
+		    sizeof r->region);
+	header_read(line, n, "content-length", length, sizeof length);
+	if (*length)
+		r->length = strtoull(length, NULL, 10);
+	return n;
+}
+
+/* ---- making it --------------------------------------------------------- */
+
+static int
+url_make(char *url, size_t bytes, const struct s3_account *a, const char *key,
+	 const char *query)
+{
+	char path[3 * S3_KEY];
+	int n;
+
+	if (s3_escape(path, sizeof path, key, true))
+		return -E2BIG;
+	n = snprintf(url, bytes, "%s%s%s%s", a->base, path, query ? "?" : "",
+		     query ? query : "");
+	return n < (int)bytes ? 0 : -E2BIG;
+}
+
+static void
+method_set(struct s3_request *r, const char *method)
+{
+	if (!strcmp(method, "HEAD"))
+		curl_easy_setopt(r->easy, CURLOPT_NOBODY, 1L);
+	else if (!strcmp(method, "PUT"))
+		curl_easy_setopt(r->easy, CURLOPT_UPLOAD, 1L);
+	else if (!strcmp(method, "POST"))
+		curl_easy_setopt(r->easy, CURLOPT_POST, 1L);
+	else
+		curl_easy_setopt(r->easy, CURLOPT_CUSTOMREQUEST, method);
+}
+
+static void
+signature_set(struct s3_request *r)
+{
+	const struct s3_account *a = r->account;
+	char provider[100];
+
+	snprintf(provider, sizeof provider, "aws:amz:%s:s3", a->region);
+	curl_easy_setopt(r->easy, CURLOPT_AWS_SIGV4, provider);
+	curl_easy_setopt(r->easy, CURLOPT_USERNAME, a->key);
+	curl_easy_setopt(r->easy, CURLOPT_PASSWORD, a->secret);
+}
+
+static void
+limits_set(struct s3_request *r)
+{
+	curl_easy_setopt(r->easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(r->easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(r->easy, CURLOPT_HTTP_VERSION,
+			 (long)CURL_HTTP_VERSION_1_1);
+	curl_easy_setopt(r->easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
+	curl_easy_setopt(r->easy, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_S);
+	curl_easy_setopt(r->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+	curl_easy_setopt(r->easy, CURLOPT_LOW_SPEED_TIME, (long)SILENT_S);
+	curl_easy_setopt(r->easy, CURLOPT_EXPECT_100_TIMEOUT_MS,
+			 (long)EXPECT_MS);
+	curl_easy_setopt(r->easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)BUFFER);
+	curl_easy_setopt(r->easy, CURLOPT_BUFFERSIZE, (long)BUFFER / 2);
+}
+
+int
+s3_request_make(struct s3_request *r, const struct s3_account *a,
+		const char *method, const char *key, const char *query)
+{
+	char url[S3_URL];
+	int err;
+
+	*r = (struct s3_request){ .account = a, .easy = curl_easy_init() };
+	if (!r->easy)
+		return -ENOMEM;
+	err = -E2BIG;
+	if (!key ||
+	    snprintf(r->key, sizeof r->key, "%s%s", a->prefix, key) < S3_KEY)
+		err = url_make(url, sizeof url, a, r->key, query);
+	if (!err)
+		err = s3_request_header(
+		    r, "x-amz-content-sha256: UNSIGNED-PAYLOAD");
+	/* libcurl would call the body of a POST a form. */
+	if (!err && !strcmp(method, "POST"))
+		err = s3_request_header(
+		    r, "Content-Type: application/octet-stream");
+	if (!err && *a->token)
+		err =
+		    s3_request_header(r, "x-amz-security-token: %s", a->token);
+	if (err) {
+		s3_request_clear(r);
+		return err;
+	}
+	curl_easy_setopt(r->easy, CURLOPT_URL, url);
+	curl_easy_setopt(r->easy, CURLOPT_PATH_AS_IS, 1L);
+	curl_easy_setopt(r->easy, CURLOPT_PRIVATE, r);
+	curl_easy_setopt(r->easy, CURLOPT_ERRORBUFFER, r->trouble);
+	curl_easy_setopt(r->easy, CURLOPT_WRITEFUNCTION, take);
+	curl_easy_setopt(r->easy, CURLOPT_WRITEDATA, r);
+	curl_easy_setopt(r->easy, CURLOPT_HEADERFUNCTION, header_take);
+	curl_easy_setopt(r->easy, CURLOPT_HEADERDATA, r);
+	if (*a->ca_file)
+		curl_easy_setopt(r->easy, CURLOPT_CAINFO, a->ca_file);
+	limits_set(r);
+	signature_set(r);
+	method_set(r, method);
+	/* Without a body a PUT or POST would be sent in chunks. */
+	if (!strcmp(method, "PUT") || !strcmp(method, "POST"))
+		s3_request_body(r, NULL, 0);
+	return 0;
+}
+
+int
+s3_request_header(struct s3_request *r, const char *format, ...)
+{
+	char line[sizeof r->account->token + 64];
+	struct curl_slist *grown;
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+	if (n >= (int)sizeof line)
+		return -E2BIG;
+	grown = curl_slist_append(r->headers, line);
+	if (!grown)
+		return -ENOMEM;
+	r->headers = grown;
+	curl_easy_setopt(r->easy, CURLOPT_HTTPHEADER, grown);
+	return 0;
+}
+
+void
+s3_request_body(struct s3_request *r, const void *data, uint64_t bytes)
+{
+	r->data = data;
+	r->bytes = bytes;
+	r->at = 0;
+	curl_easy_setopt(r->easy, CURLOPT_READFUNCTION, give);
+	curl_easy_setopt(r->easy, CURLOPT_READDATA, r);
+	curl_easy_setopt(r->easy, CURLOPT_SEEKFUNCTION, rewound);
+	curl_easy_setopt(r->easy, CURLOPT_SEEKDATA, r);
+	curl_easy_setopt(r->easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)bytes);
+	curl_easy_setopt(r->easy, CURLOPT_POSTFIELDSIZE_LARGE,
+			 (curl_off_t)bytes);
+}
+
+void
+s3_request_clear(struct s3_request *r)
+{
+	if (r->easy)
+		curl_easy_cleanup(r->easy);
+	curl_slist_free_all(r->headers);
+	free(r->text);
+	r->easy = NULL;
+	r->headers = NULL;
+	r->text = NULL;
+}
+
+/* ---- what became of it -------------------------------------------------- */
+
+/* S3's own words about an error. */
+struct words {
+	char code[64], message[160], region[64];
+};
+
+/* Copies a text; what is no ASCII, and could be cut in its middle, is left out
+ * of a sentence. */
+static void
+word_copy(char *to, size_t bytes, const char *text)
+{
+	snprintf(to, bytes, "%s", text);
+	for (; *to; to++) {
+		if (*to < ' ' || *to > '~')
+			*to = '?';
+	}
+}
+
+static void
+word_take(void *arg, const char *around, const char *name, const char *text)
+{
+	struct words *w = arg;
+
+	if (strcmp(around, "Error") != 0)
+		return;
+	if (!strcmp(name, "Code"))
+		word_copy(w->code, sizeof w->code, text);
+	else if (!strcmp(name, "Message"))
+		word_copy(w->message, sizeof w->message, text);
+	else if (!strcmp(name, "Region"))
+		word_copy(w->region, sizeof w->region, text);
+}
+
+/* Says what would help, if that is known; else "". */
+static const char *
+help_of(const struct words *w, long code)
+{
+	static const struct {
+		const char *code, *help;
+	} helps[] = {
+		{ "RequestTimeTooSkewed",
+		  "; this machine's clock is not right: is it synchronised?" },
+		{ "SignatureDoesNotMatch",
+		  "; the secret key is wrong, or this machine's clock" },
+		{ "InvalidAccessKeyId", "; the server does not know the key" },
+		{ "ExpiredToken", "; keys with a session token have an end" },
+		{ "NoSuchBucket", "; a bucket has to be made first" },
+		{ "AccessDenied",
+		  "; the keys need s3:PutObject, s3:GetObject, s3:ListBucket, "
+		  "s3:AbortMultipartUpload there" },
+	};
+
+	for (size_t i = 0; i < sizeof helps / sizeof *helps; i++) {
+		if (!strcmp(helps[i].code, w->code))
+			return helps[i].help;
+	}
+	/* Nobody says why of a HEAD. */
+	return code == 403 && !*w->code ? "; the keys may not do that" : "";
+}
+
+static int
+error_of(const struct words *w, long code)
+{
+	if (code == 404)
+		return -ENOENT;
+	if (!strcmp(w->code, "RequestTimeout") || !strcmp(w->code, "BadDigest"))
+		return -EAGAIN;
+	if (code == 401 || code == 403)
+		return -EACCES;
+	if (code >= 500 || code == 429 || code == 408 || code == 409)
+		return -EAGAIN;
+	return -EPROTO;
+}
+
+/* Takes an error of the connection. */
+static int
+broke(const struct s3_request *r, CURLcode code, char *why, uint32_t why_bytes)
+{
+	snprintf(why, why_bytes, "%s: s3://%s/%s: %s", r->account->host,
+		 r->account->bucket, r->key,
+		 *r->trouble ? r->trouble : curl_easy_strerror(code));
+	switch (code) {
+	case CURLE_OUT_OF_MEMORY: return -ENOMEM;
+	case CURLE_PEER_FAILED_VERIFICATION:
+	case CURLE_SSL_CACERT_BADFILE:
+	case CURLE_UNSUPPORTED_PROTOCOL:
+	case CURLE_URL_MALFORMAT:
+	case CURLE_WRITE_ERROR: return -EPROTO;
+	default: return -EAGAIN;
+	}
+}
+
+int
+s3_request_result(struct s3_request *r, CURLcode code, char *word, char *why,
+		  uint32_t why_bytes)
+{
+	const struct s3_account *a = r->account;
+	struct words w = { "", "", "" };
+	long number = 0;
+	int n;
+
+	*word = '\0';
+	if (code)
+		return broke(r, code, why, why_bytes);
+	curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &number);
+	if (r->text_bytes)
+		s3_reply_read(r->text, r->text_bytes, word_take, &w);
+	/* CompleteMultipartUpload may say 200, and then what went wrong. */
+	if (number >= 200 && number < 300 && !*w.code)
+		return 0;
+	if (number == 200)
+		number = 500;
+	strcpy(word, w.code);
+	if (!*w.region)
+		strcpy(w.region, r->region);
+	n = snprintf(why, why_bytes, "%s: s3://%s/%s: HTTP %ld%s%s%s%s%s",
+		     a->host, a->bucket, r->key, number, *w.code ? " " : "",
+		     w.code, *w.message ? " (" : "", w.message,
+		     *w.message ? ")" : "");
+	if (n < 0 || n >= (int)why_bytes)
+		n = (int)why_bytes - 1;
+	if (*w.region && strcmp(w.region, a->region) != 0)
+		snprintf(why + n, why_bytes - (uint32_t)n,
+			 "; the bucket is in region %s, not in %s", w.region,
+			 a->region);
+	else
+		snprintf(why + n, why_bytes - (uint32_t)n, "%s",
+			 help_of(&w, number));
+	return error_of(&w, number);
+}

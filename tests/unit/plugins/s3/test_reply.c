@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* The XML of S3, good and bad. */
+#include "s3/reply.c"
+
+#include "lib/suite.h"
+
+static char seen[4096];
+
+static void
+take(void *arg, const char *around, const char *name, const char *text)
+{
+	size_t n = strlen(seen);
+
+	ck_assert_ptr_eq(arg, seen);
+	snprintf(seen + n, sizeof seen - n, "%s/%s=%.20s;", around, name, text);
+}
+
+static int
+read_all(const char *xml)
+{
+	seen[0] = '\0';
+	return s3_reply_read(xml, strlen(xml), take, seen);
+}
+
+START_TEST(elements_are_told)
+{
+	ck_assert_int_eq(
+	    read_all("<?xml version=\"1.0\"?>\n<R xmlns=\"http://x/\"><C><Key>"
+		     "a&amp;b%2B</Key><Size>12</Size></C><T/></R>"),
+	    0);
+	ck_assert_str_eq(seen, "C/Key=a&b%2B;C/Size=12;R/C=;R/T=;/R=;");
+}
+END_TEST
+
+START_TEST(rubbish_is_refused)
+{
+	char text[3 * TEXT];
+
+	ck_assert_int_eq(read_all(""), -EBADMSG);
+	ck_assert_int_eq(read_all("<html><body>Bad gateway"), -EBADMSG);
+	ck_assert_int_eq(read_all("{\"json\":1}"), -EBADMSG);
+	ck_assert_int_eq(
+	    read_all("<a><a><a><a><a><a><a><a><a/></a></a></a></a></a>"
+		     "</a></a></a>"),
+	    -EBADMSG);
+	/* A text that is too long is cut. */
+	strcpy(text, "<R>");
+	memset(text + 3, 'x', 2 * TEXT);
+	strcpy(text + 3 + 2 * TEXT, "</R>");
+	ck_assert_int_eq(read_all(text), 0);
+	ck_assert_str_eq(seen, "/R=xxxxxxxxxxxxxxxxxxxx;");
+}
+END_TEST
+
+SUITE("reply", elements_are_told, rubbish_is_refused)
