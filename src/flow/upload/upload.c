@@ -192,6 +192,7 @@ show(struct upload *u)
 			f->bytes += u->stage[i].r.sent;
 	}
 	u->ops->facts(u->store, &f->send);
+	u->a.source->ops->facts(u->a.source, &f->source);
 	f->send.bytes = f->bytes;
 	f->send.why[0] = '\0';
 	f->asked = atomic_load_explicit(&u->base.rate, memory_order_relaxed);
@@ -318,7 +319,9 @@ file_put(struct upload *u, const struct upload_file *f,
 	uint32_t whole = crc32c(0, f->data, f->bytes);
 	int err = 0;
 
-	for (uint64_t at = 0; !err && at < f->bytes; at += u->piece_most) {
+	uint64_t at = 0;
+
+	do {
 		uint64_t left = f->bytes - at;
 
 		u->ask = (struct object_request){
@@ -334,7 +337,8 @@ file_put(struct upload *u, const struct upload_file *f,
 		key_make(u, u->ask.key, name);
 		u->ask.crc = crc32c(0, u->ask.data, u->ask.bytes);
 		err = asked(u);
-	}
+		at += u->piece_most;
+	} while (!err && at < f->bytes);
 	return err;
 }
 
@@ -1032,10 +1036,17 @@ blocks_send(struct upload *u)
 	return err;
 }
 
+/* True while more may come.  A recording that has just begun is not seen to be
+ * live on its disks, but its source knows. */
 static bool
 is_live(const struct upload *u)
 {
-	return recording_facts(u->rec)->state == RECORDING_LIVE;
+	enum recording_state state = recording_facts(u->rec)->state;
+	struct source_facts f = { 0 };
+
+	u->a.source->ops->facts(u->a.source, &f);
+	return state == RECORDING_LIVE ||
+	       (f.live && state != RECORDING_COMPLETE);
 }
 
 /* Waits a little, and refreshes the recording. */
