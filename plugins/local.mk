@@ -27,11 +27,11 @@ endif
 if HAVE_UCX
 plugins_LTLIBRARIES += %D%/receive-ucx.la %D%/send-ucx.la
 endif
+if HAVE_S3
+plugins_LTLIBRARIES += %D%/disk-s3.la %D%/send-s3.la
+endif
 if HAVE_RADOS
 plugins_LTLIBRARIES += %D%/disk-rados.la
-endif
-if HAVE_S3
-plugins_LTLIBRARIES += %D%/send-s3.la
 endif
 if HAVE_LIBAIO
 plugins_LTLIBRARIES += %D%/write-aio.la
@@ -99,6 +99,10 @@ S3_REQUESTS = \
 	%D%/s3/account.c %D%/s3/account.h \
 	%D%/s3/reply.c %D%/s3/reply.h \
 	%D%/s3/request.c %D%/s3/request.h
+%C%_disk_s3_la_SOURCES = %D%/s3/disk.c $(S3_REQUESTS)
+%C%_disk_s3_la_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS) $(EXPAT_CFLAGS)
+%C%_disk_s3_la_LIBADD = $(CURL_LIBS) $(EXPAT_LIBS)
+%C%_disk_s3_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_send_s3_la_SOURCES = %D%/s3/send.c $(S3_REQUESTS)
 %C%_send_s3_la_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS) $(EXPAT_CFLAGS)
 %C%_send_s3_la_LIBADD = $(CURL_LIBS) $(EXPAT_LIBS)

@@ -157,6 +157,7 @@ header_take(char *line, size_t size, size_t n, void *arg)
 		    sizeof r->crc32c);
 	header_read(line, n, "x-amz-meta-spate-crc32c", r->whole_crc,
 		    sizeof r->whole_crc);
+	header_read(line, n, "last-modified", r->changed, sizeof r->changed);
 	header_read(line, n, "x-amz-bucket-region", r->region,
 		    sizeof r->region);
 	header_read(line, n, "content-length", length, sizeof length);
@@ -227,10 +228,17 @@ int
 s3_request_make(struct s3_request *r, const struct s3_account *a,
 		const char *method, const char *key, const char *query)
 {
+	return s3_request_again(r, curl_easy_init(), a, method, key, query);
+}
+
+int
+s3_request_again(struct s3_request *r, CURL *easy, const struct s3_account *a,
+		 const char *method, const char *key, const char *query)
+{
 	char url[S3_URL];
 	int err;
 
-	*r = (struct s3_request){ .account = a, .easy = curl_easy_init() };
+	*r = (struct s3_request){ .account = a, .easy = easy };
 	if (!r->easy)
 		return -ENOMEM;
 	err = -E2BIG;
@@ -304,6 +312,17 @@ s3_request_body(struct s3_request *r, const void *data, uint64_t bytes)
 	curl_easy_setopt(r->easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)bytes);
 	curl_easy_setopt(r->easy, CURLOPT_POSTFIELDSIZE_LARGE,
 			 (curl_off_t)bytes);
+}
+
+CURL *
+s3_request_keep(struct s3_request *r)
+{
+	CURL *easy = r->easy;
+
+	if (easy)
+		curl_easy_reset(easy);
+	r->easy = NULL;
+	return easy;
 }
 
 void

@@ -36,7 +36,7 @@ struct s3_request {
 	/* The reply: a text, XML mostly; and what its headers say. */
 	char *text;
 	size_t text_bytes;
-	char etag[80], crc32c[32], whole_crc[16], region[64];
+	char etag[80], crc32c[32], whole_crc[16], region[64], changed[40];
 	uint64_t length; /* Content-Length */
 	char trouble[CURL_ERROR_SIZE];
 };
@@ -62,6 +62,13 @@ void s3_request_body(struct s3_request *r, const void *data, uint64_t bytes);
 int s3_request_result(struct s3_request *r, CURLcode code, char *word,
 		      char *why, uint32_t why_bytes);
 void s3_request_clear(struct s3_request *r);
+
+/* Takes the easy handle out of a request, whose connection another request may
+ * use, before it is cleared; and gives it to one that is made next. */
+CURL *s3_request_keep(struct s3_request *r);
+int s3_request_again(struct s3_request *r, CURL *easy,
+		     const struct s3_account *a, const char *method,
+		     const char *key, const char *query);
 
 /* The CRC32C of a header, as number and as text (base64 of its four bytes). */
 enum { S3_CRC = 9 };

@@ -171,6 +171,19 @@ wait_for 60 has_send "$id" done
 same_there b
 refused "has another recording a" spate send b --as a --to "$bucket" --wait
 
+# ---- read where it is ------------------------------------------------------------------
+
+export AWS_ENDPOINT_URL=http://127.0.0.1:$s3_port AWS_REGION=eu-central-1
+same "list" "$(spate ls --disks "$bucket" --json | jq -r '.name + " " + .state' |
+	tr '\n' ,)" "a complete,b complete,c complete,"
+spate verify b --disks "$bucket" >"$work/verify" || fail "$(cat "$work/verify")"
+spate export b "$work/got.bytes" --disks "$bucket" --quiet --force
+cmp "$work/own.bytes" "$work/got.bytes"
+grep -q 'GET /vlbi/st+1/2026/b/b.00000001 HTTP/1.1.* 206 ' "$work/moto.log" ||
+	fail "it was not read by ranges"
+refused "HTTP 404 NoSuchBucket" spate info b --disks s3://nothing
+refused "" spate rm b --disks "$bucket"
+
 # ---- the secret ----------------------------------------------------------------------
 
 {

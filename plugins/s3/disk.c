@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * s3: a bucket as a disk to read from.  Recordings that were sent there
+ * (send.c) are listed, verified and exported, and read by ranges, without being
+ * fetched before.
+ *
+ * A folder is what keys have before a '/': it exists as long as there is such a
+ * key.  Nobody can lock an object, so no recording there is ever seen to be
+ * live: until its end is there it is interrupted.  An object cannot be written
+ * to at an offset either, which is why nothing records into a bucket.
+ *
+ * A call is a request or more; each thread that calls has a connection, from a
+ * stack of those that are idle.  What HEAD said of an object when it was opened
+ * is good for a second: whoever opens a file asks next for its length.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "contract/bytes.h"
+#include "contract/disk.h"
+#include "contract/log.h"
+#include "reply.h"
+#include "request.h"
+
+enum { IDLE = 32, WORD = 64, SENTENCE = 320, PATH = 1024 };
+
+#define FRESH	   NS_SECOND	 /* while HEAD's answer is good */
+#define AGAIN	   (200 * NS_MS) /* after a request that failed; doubled */
+#define AGAIN_MOST (7 * AGAIN)	 /* the last time: 200, 400, 800 ms */
+
+struct disk_store {
+	struct s3_account account;
+	const struct host *host;
+	uint64_t device;
+	pthread_mutex_t lock;
+	CURL *idle[IDLE]; /* under `lock` */
+	unsigned idles;
+};
+
+struct disk_file {
+	struct disk_store *store;
+	bool folder;
+	pthread_mutex_t lock;
+	struct disk_stat is; /* as it was seen last; under `lock` */
+	int64_t seen;	     /* steady ns; under `lock` */
+	char path[];
+};
+
+static int64_t
+steady(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * NS_SECOND + t.tv_nsec;
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+static CURL *
+easy_take(struct disk_store *s)
+{
+	CURL *easy = NULL;
+
+	pthread_mutex_lock(&s->lock);
+	if (s->idles)
+		easy = s->idle[--s->idles];
+	pthread_mutex_unlock(&s->lock);
+	return easy ? easy : curl_easy_init();
+}
+
+static void
+easy_give(struct disk_store *s, CURL *easy)
+{
+	pthread_mutex_lock(&s->lock);
+	if (easy && s->idles < IDLE) {
+		s->idle[s->idles++] = easy;
+		easy = NULL;
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (easy)
+		curl_easy_cleanup(easy);
+}
+
+/* What is asked, and what came. */
+struct s3_ask {
+	const char *method, *key, *query;
+	char range[64]; /* "": all of it */
+	void *into;
+	uint64_t room;
+	bool quiet;		/* the caller says what went wrong */
+	struct s3_request http; /* the reply; cleared by asked_clear() */
+	char why[SENTENCE], word[WORD];
+};
+
+static int
+ask_once(struct disk_store *s, struct s3_ask *a)
+{
+	int err = s3_request_again(&a->http, easy_take(s), &s->account,
+				   a->method, a->key, a->query);
+
+	if (!err && *a->range)
+		err = s3_request_header(&a->http, "Range: bytes=%s", a->range);
+	a->http.into = a->into;
+	a->http.room = a->room;
+	if (err)
+		return err;
+	return s3_request_result(&a->http, curl_easy_perform(a->http.easy),
+				 a->word, a->why, sizeof a->why);
+}
+
+static void
+asked_clear(struct disk_store *s, struct s3_ask *a)
+{
+	easy_give(s, s3_request_keep(&a->http));
+	s3_request_clear(&a->http);
+}
+
+/* Asks, and some times again while the server is busy or away.  0 or -errno;
+ * asked_clear() in either case. */
+static int
+ask(struct disk_store *s, struct s3_ask *a)
+{
+	int64_t wait = AGAIN;
+	struct timespec t = { 0 };
+	int err;
+
+	while ((err = ask_once(s, a)) == -EAGAIN && wait < AGAIN_MOST) {
+		asked_clear(s, a);
+		t.tv_sec = wait / NS_SECOND;
+		t.tv_nsec = wait % NS_SECOND;
+		nanosleep(&t, NULL);
+		wait *= 2;
+	}
+	if (err && err != -ENOENT && !a->quiet &&
+	    strcmp(a->word, "InvalidRange") != 0)
+		s->host->log(s->host->ctx, LEVEL_WARN, "%s", a->why);
+	return err == -EAGAIN ? -ETIMEDOUT : err == -EPROTO ? -EIO : err;
+}
+
+/* ---- lists ----------------------------------------------------------------- */
+
+/* A folder that is being listed. */
+struct s3_listing {
+	size_t prefix; /* bytes of keys that are left out */
+	int (*take)(void *arg, const char *name, bool folder);
+	void *arg;
+	bool more, any;
+	int err; /* of `take` */
+	char page[PATH];
+	char key[S3_KEY];
+};
+
+/* Tells the name that a key has behind the folder's. */
+static void
+name_tell(struct s3_listing *l, const char *text, bool folder)
+{
+	int n = 0;
+	char *key = curl_easy_unescape(NULL, text, 0, &n);
+	size_t length = key ? strlen(key) : 0;
+
+	if (folder && length)
+		key[--length] = '\0'; /* its '/' */
+	if (length > l->prefix) {
+		l->any = true;
+		if (l->take && !l->err && !strchr(key + l->prefix, '/'))
+			l->err = l->take(l->arg, key + l->prefix, folder);
+	}
+	curl_free(key);
+}
+
+static void
+element_take(void *arg, const char *around, const char *name, const char *text)
+{
+	struct s3_listing *l = arg;
+
+	if (!strcmp(around, "Contents") && !strcmp(name, "Key"))
+		name_tell(l, text, false);
+	else if (!strcmp(around, "CommonPrefixes") && !strcmp(name, "Prefix"))
+		name_tell(l, text, true);
+	else if (!strcmp(name, "NextContinuationToken"))
+		snprintf(l->page, sizeof l->page, "%s", text);
+	else if (!strcmp(name, "IsTruncated"))
+		l->more = !strcmp(text, "true");
+}
+
+/* Lists a folder, or as much as shows that there is anything in it. */
+static int
+folder_list(struct disk_store *s, const char *path, struct s3_listing *l,
+	    char *why, size_t why_bytes)
+{
+	char key[S3_KEY], prefix[3 * S3_KEY], from[3 * PATH], query[S3_URL];
+	int n, err;
+
+	n = snprintf(key, sizeof key, "%s%s%s", s->account.prefix, path,
+		     *path ? "/" : "");
+	if (n >= (int)sizeof key ||
+	    s3_escape(prefix, sizeof prefix, key, false))
+		return -ENAMETOOLONG;
+	l->prefix = (size_t)n;
+	do {
+		struct s3_ask a = { .method = "GET",
+				    .query = query,
+				    .quiet = why };
+
+		l->more = false;
+		s3_escape(from, sizeof from, l->page, false);
+		n = snprintf(query, sizeof query,
+			     "%s%s%sdelimiter=%%2F&encoding-type=url&"
+			     "list-type=2%s&prefix=%s",
+			     *from ? "continuation-token=" : "", from,
+			     *from ? "&" : "", l->take ? "" : "&max-keys=2",
+			     prefix);
+		if (n >= (int)sizeof query)
+			return -ENAMETOOLONG;
+		err = ask(s, &a);
+		if (!err)
+			err = s3_reply_read(a.http.text, a.http.text_bytes,
+					    element_take, l);
+		if (err && why)
+			snprintf(why, why_bytes, "%s", a.why);
+		asked_clear(s, &a);
+	} while (!err && !l->err && l->more && l->take);
+	return err ? err : l->err;
+}
+
+/* ---- files ------------------------------------------------------------------ */
+
+static int
+head(struct disk_store *s, const char *path, struct disk_stat *is)
+{
+	struct s3_ask a = { .method = "HEAD", .key = path };
+	int err = ask(s, &a);
+	time_t changed;
+
+	if (!err) {
+		changed = curl_getdate(a.http.changed, NULL);
+		*is = (struct disk_stat){
+			.id = bytes_hash(BYTES_HASH, path, strlen(path)),
+			.device = s->device,
+			.bytes = a.http.length,
+			.changed_ns = changed > 0 ? changed * NS_SECOND : 0,
+		};
+	}
+	asked_clear(s, &a);
+	return err;
+}
+
+/* Nobody knows when a name came or went: always just now. */
+static int
+folder_stat(struct disk_store *s, const char *path, struct disk_stat *is)
+{
+	struct s3_listing l = { 0 };
+	int err = *path ? folder_list(s, path, &l, NULL, 0) : 0;
+
+	*is = (struct disk_stat){
+		.id = bytes_hash(BYTES_HASH, path, strlen(path)),
+		.device = s->device,
+		.changed_ns = s->host->now(s->host->ctx),
+		.folder = true,
+	};
+	return err ? err : *path && !l.any ? -ENOENT : 0;
+}
+
+static int
+s3_file_open(struct disk_store *s, const char *path, enum disk_how how,
+	     struct disk_file **file)
+{
+	struct disk_file *f;
+	int err;
+
+	if (how != DISK_READ && how != DISK_FOLDER)
+		return -EROFS;
+	f = calloc(1, sizeof *f + strlen(path) + 1);
+	if (!f)
+		return -ENOMEM;
+	f->store = s;
+	f->folder = how == DISK_FOLDER;
+	strcpy(f->path, path);
+	err = f->folder ? folder_stat(s, path, &f->is) : head(s, path, &f->is);
+	f->seen = steady();
+	if (err) {
+		free(f);
+		return err;
+	}
+	pthread_mutex_init(&f->lock, NULL);
+	*file = f;
+	return 0;
+}
+
+static void
+s3_file_close(struct disk_file *f)
+{
+	pthread_mutex_destroy(&f->lock);
+	free(f);
+}
+
+static int64_t
+s3_read(struct disk_file *f, void *data, size_t bytes, uint64_t offset)
+{
+	struct s3_ask a = {
+		.method = "GET", .key = f->path, .into = data, .room = bytes
+	};
+	int64_t got;
+	int err;
+
+	if (f->folder)
+		return -EISDIR;
+	if (!bytes)
+		return 0;
+	snprintf(a.range, sizeof a.range, "%" PRIu64 "-%" PRIu64, offset,
+		 offset + bytes - 1);
+	err = ask(f->store, &a);
+	got = (int64_t)a.http.got;
+	if (err && !strcmp(a.word, "InvalidRange"))
+		err = 0; /* behind the end */
+	asked_clear(f->store, &a);
+	return err ? err : got;
+}
+
+static int
+s3_stat_at(struct disk_store *s, const char *path, struct disk_stat *is)
+{
+	int err = *path ? head(s, path, is) : -ENOENT;
+
+	return err == -ENOENT ? folder_stat(s, path, is) : err;
+}
+
+static int
+s3_stat(struct disk_file *f, struct disk_stat *is)
+{
+	struct disk_stat now;
+	int err = 0;
+
+	pthread_mutex_lock(&f->lock);
+	*is = f->is;
+	if (steady() - f->seen < FRESH) {
+		pthread_mutex_unlock(&f->lock);
+		return 0;
+	}
+	pthread_mutex_unlock(&f->lock);
+	err = f->folder ? folder_stat(f->store, f->path, &now)
+			: head(f->store, f->path, &now);
+	if (err && err != -ENOENT)
+		return err;
+	if (err)
+		now = *is;
+	now.gone = err;
+	pthread_mutex_lock(&f->lock);
+	f->is = *is = now;
+	f->seen = steady();
+	pthread_mutex_unlock(&f->lock);
+	return 0;
+}
+
+static int
+s3_list(struct disk_file *folder,
+	int (*take)(void *arg, const char *name, bool folder), void *arg)
+{
+	struct s3_listing l = { .take = take, .arg = arg };
+
+	if (!folder->folder)
+		return -ENOTDIR;
+	return folder_list(folder->store, folder->path, &l, NULL, 0);
+}
+
+static int
+s3_lock(struct disk_file *file, enum disk_lock how)
+{
+	(void)file;
+	(void)how;
+	return 0;
+}
+
+/* A bucket has no end that anybody knows. */
+static int
+s3_room(struct disk_store *s, struct disk_room *room)
+{
+	(void)s;
+	*room = (struct disk_room){ 0 };
+	return 0;
+}
+
+/* ---- what a bucket cannot ------------------------------------------------------ */
+
+static int64_t
+s3_write(struct disk_file *file, const void *data, size_t bytes,
+	 uint64_t offset)
+{
+	(void)file, (void)data, (void)bytes, (void)offset;
+	return -EROFS;
+}
+
+static int
+s3_append(struct disk_file *file, const void *data, size_t bytes)
+{
+	(void)file, (void)data, (void)bytes;
+	return -EROFS;
+}
+
+static int
+s3_sync(struct disk_file *file)
+{
+	(void)file;
+	return 0;
+}
+
+static int
+s3_cut(struct disk_file *file, uint64_t bytes)
+{
+	(void)file, (void)bytes;
+	return -EROFS;
+}
+
+static int
+s3_remove(struct disk_store *s, const char *path, bool folder)
+{
+	(void)s, (void)path, (void)folder;
+	return -EROFS;
+}
+
+static int
+s3_rename(struct disk_store *s, const char *from, const char *to)
+{
+	(void)s, (void)from, (void)to;
+	return -EROFS;
+}
+
+static int
+s3_make_folder(struct disk_store *s, const char *path)
+{
+	(void)s, (void)path;
+	return -EROFS;
+}
+
+static int
+s3_nameless(struct disk_store *s, const char *folder, struct disk_file **file)
+{
+	(void)s, (void)folder, (void)file;
+	return -EROFS;
+}
+
+static int
+s3_link(struct disk_file *file, const char *path)
+{
+	(void)file, (void)path;
+	return -EROFS;
+}
+
+/* ---- opening --------------------------------------------------------------------- */
+
+static void
+curl_prepare(void)
+{
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+/* Looks whether the bucket answers, and the keys may list it. */
+static int
+s3_open(struct disk_store **store, const struct disk_args *args)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static const struct s3_options usual = { .style = "auto" };
+	struct disk_store *s = calloc(1, sizeof *s);
+	struct s3_listing l = { 0 };
+	char url[PATH];
+	int err;
+
+	pthread_once(&once, curl_prepare);
+	if (!s)
+		return -ENOMEM;
+	snprintf(url, sizeof url, "s3://%s", args->place);
+	s->host = args->host;
+	s->device = bytes_hash(BYTES_HASH, url, strlen(url));
+	pthread_mutex_init(&s->lock, NULL);
+	err = s3_account_make(&s->account, &usual, url, args->why,
+			      (uint32_t)args->why_bytes);
+	if (!err)
+		err = folder_list(s, "", &l, args->why, args->why_bytes);
+	if (!err) {
+		*store = s;
+		return 0;
+	}
+	while (s->idles)
+		curl_easy_cleanup(s->idle[--s->idles]);
+	pthread_mutex_destroy(&s->lock);
+	s3_account_clear(&s->account);
+	free(s);
+	return err;
+}
+
+SPATE_PLUGIN const struct disk_ops spate_disk = {
+	.head = { .abi = SPATE_ABI,
+		  .bytes = sizeof(struct disk_ops),
+		  .name = "s3",
+		  .help = "reads recordings in a bucket of S3" },
+	.open = s3_open,
+	.file_open = s3_file_open,
+	.file_close = s3_file_close,
+	.read = s3_read,
+	.write = s3_write,
+	.append = s3_append,
+	.sync = s3_sync,
+	.cut = s3_cut,
+	.stat = s3_stat,
+	.stat_at = s3_stat_at,
+	.lock = s3_lock,
+	.remove = s3_remove,
+	.rename = s3_rename,
+	.make_folder = s3_make_folder,
+	.nameless = s3_nameless,
+	.link = s3_link,
+	.list = s3_list,
+	.room = s3_room,
+};
