@@ -23,7 +23,7 @@ enum {
 	EXPECT_MS = 1,
 	CONNECT_S = 10,
 	SILENT_S = 30, /* a connection on which nothing moves counts as gone */
-	BUFFER = 1 << 20,
+	BUFFER = 1 << 18,
 };
 
 /* ---- checksums -------------------------------------------------------- */

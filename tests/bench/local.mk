@@ -21,7 +21,13 @@ noinst_PROGRAMS += %D%/gather_loop %D%/pace_send %D%/pace_sink \
 %C%_write_loop_SOURCES = %D%/write_loop.c \
 	%D%/write_disks.c %D%/write_disks.h
 %C%_write_loop_LDADD = $(FLOW_LIBS)
+if HAVE_S3
+noinst_PROGRAMS += %D%/s3_loop
+%C%_s3_loop_SOURCES = %D%/s3_loop.c
+%C%_s3_loop_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS)
+%C%_s3_loop_LDADD = $(CURL_LIBS)
+endif
 EXTRA_DIST += %D%/catalogue.py %D%/ceph.py %D%/common.py %D%/duplex.py %D%/pacing.py \
-	%D%/observe.py %D%/parity.py %D%/read.py %D%/receive.py %D%/record.py %D%/schedule.py %D%/send.py \
+	%D%/observe.py %D%/parity.py %D%/read.py %D%/receive.py %D%/record.py %D%/s3.py %D%/schedule.py %D%/send.py \
 	%D%/spead2_loop.py %D%/streams.py %D%/write.py \
 	%D%/ucx.py %D%/zerocopy.py %D%/fuse.py %D%/ladder.py
