@@ -11,6 +11,10 @@
 . "${BASH_SOURCE%/*}/functions_send.sh"
 need_python moto
 need_python boto3
+# Older ones compute other signatures than libcurl, curl and S3.
+"$python" -c 'import importlib.metadata as m, sys
+sys.exit(tuple(map(int, m.version("moto").split(".")[:3])) < (5, 2, 5))' ||
+	skip "moto is older than 5.2.5"
 [[ $("$SPATED" --options) == *credentials_file* ]] || skip "built without libcurl"
 
 port_find 3
