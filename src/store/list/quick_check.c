@@ -134,6 +134,23 @@ second_name(unsigned second)
 	return names[second];
 }
 
+/* Reports a chunk that cannot be read.  The disk of one that parity is to give is
+ * away: `disk` is that of a parity block, which is not to blame. */
+static void
+unread(struct check_state *l, const struct recording_block *b,
+       const char *where, const char *why)
+{
+	if (b->computed)
+		wrong(l,
+		      "chunk %" PRIu64 " cannot be read%s: its disk is away, "
+		      "and parity does not give it",
+		      b->record.number, where);
+	else
+		wrong(l, "chunk %" PRIu64 " on %s cannot be read%s: %s",
+		      b->record.number, l->rec->disks->disk[b->disk].path,
+		      where, why);
+}
+
 /* ---- the parts of a second --------------------------------------------- */
 
 static uint64_t
@@ -395,19 +412,19 @@ read_place(struct check_state *l, unsigned i, struct packet_run *p)
 	struct clocks clocks = { 0 };
 	uint64_t first = p->b->record.first;
 	uint64_t present[SLOTS_MOST / 64];
+	char where[40];
 	ssize_t got;
 
 	got = recording_chunk_read(l->rec, p->b, l->data,
 				   (size_t)p->slots * s->payload,
 				   p->first * s->payload);
-	if (got != (ssize_t)((size_t)p->slots * s->payload))
-		wrong(l,
-		      "chunk %" PRIu64 " on %s cannot be read where "
-		      "its %s second is: %s",
-		      p->b->record.number, l->rec->disks->disk[p->b->disk].path,
-		      second_name(i),
-		      got < 0 ? strerror((int)-got)
-			      : "the file ends before that");
+	if (got != (ssize_t)((size_t)p->slots * s->payload)) {
+		snprintf(where, sizeof where, " where its %s second is",
+			 second_name(i));
+		unread(l, p->b, where,
+		       got < 0 ? strerror((int)-got)
+			       : "the file ends before that");
+	}
 	memset(present, 0xff, sizeof present);
 	if (got < 0 || recording_present(l->rec, p->b->record.number, p->first,
 					 p->slots, present))
@@ -499,9 +516,7 @@ read_row(struct check_state *l, unsigned i, unsigned sub)
 		return false;
 	err = recording_heap_chunk(l->rec, b, l->format, ROW_PACKETS, &row);
 	if (err) {
-		wrong(l, "chunk %" PRIu64 " on %s cannot be read: %s",
-		      b->record.number, l->rec->disks->disk[b->disk].path,
-		      strerror(-err));
+		unread(l, b, "", strerror(-err));
 		return true;
 	}
 	s->looked += row.packets;

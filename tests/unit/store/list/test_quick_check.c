@@ -8,6 +8,7 @@
 #include <fcntl.h>
 
 #include "store/list/quick_check.h"
+#include "lib/made_parity.h"
 #include "lib/made_row.h"
 #include "lib/suite.h"
 
@@ -340,5 +341,34 @@ START_TEST(cubes)
 }
 END_TEST
 
-SUITE("quick_check", sound, lost, packets, thread_that_stops, chunks, states,
-      time_that_leaps, time_that_is_off, rows, cubes)
+/* A chunk whose disk is away, of a group that lacks another one, too: the disk of
+ * its parity has nothing to do with it. */
+START_TEST(away)
+{
+	char file[LAYOUT_FILE], path[400];
+
+	m.parity = 1;
+	m.quantum = 512;
+	made_begin(&m);
+	made_blocks(&m, 2);
+	made_parity(&m, 0, 2, (unsigned[]){ 2 }, NULL);
+	made_end(&m, 2);
+	snprintf(path, sizeof path, " on %s", m.disks.disk[2].path);
+	made_hide(&m, 1);
+	look();
+	ck_assert_ptr_null(strstr(wrong, "chunk"));
+	ck_assert_int_eq(
+	    unlink(made_path(&m, 0, layout_chunk(file, MADE_NAME, 0))), 0);
+	look();
+	says(wrong, "chunk 1 cannot be read where its last second is: its disk "
+		    "is away, and parity does not give it");
+	ck_assert_ptr_null(strstr(wrong, path));
+	made_show(&m, 1);
+	made_finish(&m);
+	m.parity = m.quantum = 0;
+}
+END_TEST
+
+SUITE_THREADS("quick_check", NULL, sound, lost, packets, thread_that_stops,
+	      chunks, states, time_that_leaps, time_that_is_off, rows, cubes,
+	      away)
