@@ -33,8 +33,10 @@ recover_parity(struct recovery *r)
 						rec->name);
 	}
 	r->report->parity += l.listed + l.tails + l.aside;
-	if (err || !l.listed || r->dry)
+	if (err || !(l.listed || l.lists) || r->dry)
 		return err;
+	if (l.lists)
+		recording_parity_forget(rec);
 	/* blocks of disks that are away may be known by now */
 	return recording_refresh(rec);
 }

@@ -58,6 +58,43 @@ parity_list_append(int dir, const char *name, const void *tails, size_t bytes)
 	return err;
 }
 
+int
+parity_list_write(int dir, const char *name, const struct parity_table *t,
+		  unsigned disk, const bool *without)
+{
+	char file[LAYOUT_FILE], new[LAYOUT_FILE];
+	uint64_t at = 0;
+	int fd, err = 0;
+
+	fd = disk_open_at(dir, layout_parity_new(new, name),
+			  O_CREAT | O_TRUNC | O_WRONLY, DISK_NO_LINKS);
+	if (fd < 0)
+		return fd;
+	for (size_t i = 0; i < t->blocks && !err; i++) {
+		const struct parity_block *p = &t->block[i];
+		size_t bytes = parity_tail_bytes(&p->record);
+		uint8_t *tail;
+
+		if (p->disk != disk || (without && without[i]))
+			continue;
+		tail = parity_tail_make(&p->record, &t->member[p->first]);
+		err = tail ? write_whole(fd, tail, bytes, at) : -ENOMEM;
+		at += bytes;
+		free(tail);
+	}
+	if (!err && file_sync(fd) < 0)
+		err = -errno;
+	file_close(fd);
+	if (!err &&
+	    file_rename_at(dir, new, dir, layout_parity_list(file, name)) < 0)
+		err = -errno;
+	if (err)
+		file_remove_at(dir, new, 0);
+	else if (file_sync(dir) < 0)
+		err = -errno;
+	return err;
+}
+
 /* ---- parity blocks ------------------------------------------------------- */
 
 uint8_t *
@@ -221,7 +258,8 @@ out:
 }
 
 static int
-set_aside(struct parity_look *l, int dir, const char *file)
+set_aside(struct parity_look *l, int dir, const char *file, const char *would,
+	  const char *is)
 {
 	char aside[LAYOUT_FILE];
 	unsigned n = 0;
@@ -235,10 +273,88 @@ set_aside(struct parity_look *l, int dir, const char *file)
 	    (file_rename_at(dir, file, dir, aside) < 0 || file_sync(dir) < 0))
 		return -errno;
 	l->aside++;
-	say(l, file,
-	    l->dry ? "is no whole parity block, and would be set aside"
-		   : "is no whole parity block, and is set aside");
+	say(l, file, l->dry ? would : is);
 	return 0;
+}
+
+/* Returns how many bytes at the beginning of `raw` are a tail by its first record;
+ * 0: none. */
+static size_t
+tail_at(const uint8_t *raw)
+{
+	struct parity_record p;
+
+	return parity_unpack(&p, raw) ? 0 : parity_tail_bytes(&p);
+}
+
+/* Returns whether a list is longer than any, or has a stretch without a tail that
+ * is longer than one that was torn, which readers pass over: 1, 0 or -errno. */
+static int
+list_is_implausible(int fd)
+{
+	enum { PIECE = 1 << 20 };
+	uint64_t at = 0, good = 0, from = 0; /* `piece` is from there on */
+	uint8_t *piece;
+	struct stat st;
+	ssize_t got = 0;
+
+	if (file_stat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size > INDEX_MOST)
+		return 1;
+	piece = malloc(PIECE);
+	if (!piece)
+		return -ENOMEM;
+	while (at <= good + PARITY_TAIL_MOST) {
+		size_t bytes;
+
+		if (at + INDEX_BYTES > from + (uint64_t)got) {
+			from = at;
+			got = read_whole(fd, piece, PIECE, from);
+			if (got < INDEX_BYTES)
+				break;
+		}
+		bytes = tail_at(piece + (at - from));
+		at += bytes ? bytes : INDEX_BYTES;
+		good = bytes ? at : good;
+	}
+	free(piece);
+	return got < 0 ? (int)got : at > good + PARITY_TAIL_MOST;
+}
+
+/* Sets a list aside that is implausible, and writes one of what it had that is
+ * good.  Blocks that this does not name are listed as those of a list that is
+ * lost. */
+static int
+list_look(struct parity_look *l, int dir, const char *name)
+{
+	char file[LAYOUT_FILE];
+	bool any = false;
+	int err, fd;
+
+	fd = disk_open_at(dir, layout_parity_list(file, name), O_RDONLY,
+			  DISK_NO_LINKS);
+	if (fd < 0)
+		return 0;
+	err = list_is_implausible(fd);
+	file_close(fd);
+	if (err <= 0)
+		return err == -ENOMEM ? err : 0;
+	err = set_aside(l, dir, file,
+			"is no list of parity blocks, and would be set aside",
+			"is no list of parity blocks, and is set aside");
+	if (err) {
+		l->failed++;
+		say(l, file,
+		    "is no list of parity blocks, and cannot be set aside");
+		return err;
+	}
+	l->lists++;
+	for (size_t i = 0; i < l->table->blocks; i++)
+		any |= l->table->block[i].disk == l->disk;
+	return any && !l->dry
+		   ? parity_list_write(dir, name, l->table, l->disk, NULL)
+		   : 0;
 }
 
 /* Looks at a block that no list names. */
@@ -263,7 +379,10 @@ unlisted_look(struct parity_look *l, int dir, const char *file,
 		err =
 		    parity_list_append(dir, name, tail, parity_tail_bytes(&p));
 	if (err == -EBADMSG || err == -ENODATA) {
-		err = set_aside(l, dir, file);
+		err = set_aside(
+		    l, dir, file,
+		    "is no whole parity block, and would be set aside",
+		    "is no whole parity block, and is set aside");
 	} else if (!err) {
 		l->listed++;
 		say(l, file,
@@ -286,7 +405,7 @@ parity_files_look(struct parity_look *l, int dir, const char *name)
 	const struct parity_block *b;
 	uint64_t group, generation;
 	const struct dirent *entry;
-	int err = 0;
+	int err;
 
 	if (!list) {
 		err = fd < 0 ? fd : -errno;
@@ -294,6 +413,7 @@ parity_files_look(struct parity_look *l, int dir, const char *name)
 			file_close(fd);
 		return err;
 	}
+	err = list_look(l, dir, name);
 	while (!err && (entry = file_list_next(list))) {
 		if (!layout_parity_number(entry->d_name, name, &group,
 					  &generation))

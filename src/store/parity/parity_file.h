@@ -18,6 +18,12 @@ int parity_list_open(int dir, const char *name, struct append_file *list);
 int parity_list_append(int dir, const char *name, const void *tails,
 		       size_t bytes);
 
+/* Writes the list of a disk anew, of what the table has of it, but for the blocks
+ * that are `without`, by place in the table, unless that is NULL.  It replaces the
+ * one that is there once it is durable.  0 or -errno. */
+int parity_list_write(int dir, const char *name, const struct parity_table *t,
+		      unsigned disk, const bool *without);
+
 /*
  * Reads the tail of a parity block from the end of its file.  *tail is the
  * caller's, parity_tail_bytes(p) bytes.  0; -EBADMSG: there is none;
@@ -47,6 +53,11 @@ uint8_t *parity_tail_make(const struct parity_record *p,
  * list does not name is listed, if it is good; it is set aside, if it is not:
  * it was being written.  The tail of one that is named is written again where it
  * is not what the list says.  A block that cannot be read stays.
+ *
+ * A list that is too long for one, or has a stretch of something else, is set aside
+ * first, and written anew of what is good in it: parity that is made later would be
+ * added to a list that nobody reads.  The caller reads the lists again then, from
+ * their beginnings.
  */
 struct parity_look {
 	const struct parity_table *table; /* of all disks */
@@ -58,6 +69,7 @@ struct parity_look {
 	void *arg;
 	/* Results. */
 	unsigned listed, tails, aside, failed;
+	unsigned lists; /* set aside; they count in `aside`, too */
 };
 
 /* 0 or -errno: the folder cannot be read, or nothing be written to it. */

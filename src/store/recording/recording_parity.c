@@ -56,6 +56,15 @@ recording_parity(struct recording *rec)
 	return parity_sort(&rec->parity);
 }
 
+void
+recording_parity_forget(struct recording *rec)
+{
+	parity_clear(&rec->parity);
+	for (unsigned i = 0; i < rec->disks->n; i++)
+		rec->part[i].parity_bytes = 0;
+	rec->stale = true;
+}
+
 bool
 recording_protects(const struct recording *rec, uint64_t number)
 {

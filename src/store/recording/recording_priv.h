@@ -92,7 +92,7 @@ struct recording {
 	struct recording_part *part; /* one per disk */
 	json_t *head, *tail, *resumed, *described;
 	json_t *controlled; /* set of the lines of control heaps */
-	json_t *learned; /* the first line with frames per second */
+	json_t *learned;    /* the first line with frames per second */
 	struct format_shape shape;
 	uint32_t slots; /* slots of a full block */
 	bool by_index;	/* rows are as long as the index says */
@@ -279,6 +279,10 @@ int recording_chunk_open(const struct recording *rec,
 
 /* Reads what is new in the lists of parity.  0 or -ENOMEM. */
 int recording_parity(struct recording *rec);
+
+/* Forgets what the lists of parity said, because one was written anew; the next
+ * refresh reads them from their beginnings. */
+void recording_parity_forget(struct recording *rec);
 
 /* Makes of an absent block what its group says of it, if it has one. */
 void recording_compute(const struct recording *rec, struct recording_block *b);

@@ -351,7 +351,11 @@ mend_lists(struct mend *m)
 			err = parity_files_look(&l, m->rec->part[l.disk].dir,
 						m->rec->name);
 	}
-	m->report->parity += l.listed + l.tails;
+	m->report->parity += l.listed + l.tails + l.lists;
 	m->report->failed += l.failed;
-	return err || !l.listed || l.dry ? err : recording_refresh(m->rec);
+	if (err || l.dry || !(l.listed || l.lists))
+		return err;
+	if (l.lists)
+		recording_parity_forget(m->rec);
+	return recording_refresh(m->rec);
 }

@@ -416,45 +416,6 @@ is_obsolete(struct obsolete *o, const struct parity_block *p)
 	return true;
 }
 
-/* Writes the list of a disk without what is obsolete. */
-static int
-list_rewrite(const struct mend *m, unsigned disk, const bool *obsolete)
-{
-	const struct recording *rec = m->rec;
-	const struct parity_table *t = &rec->parity;
-	char file[LAYOUT_FILE], new[LAYOUT_FILE];
-	int dir = rec->part[disk].dir, fd, err = 0;
-	uint64_t at = 0;
-
-	fd = disk_open_at(dir, layout_parity_new(new, rec->name),
-			  O_CREAT | O_TRUNC | O_WRONLY, DISK_NO_LINKS);
-	if (fd < 0)
-		return fd;
-	for (size_t i = 0; i < t->blocks && !err; i++) {
-		const struct parity_block *p = &t->block[i];
-		size_t bytes = parity_tail_bytes(&p->record);
-		uint8_t *tail;
-
-		if (p->disk != disk || obsolete[i])
-			continue;
-		tail = parity_tail_make(&p->record, &t->member[p->first]);
-		err = tail ? write_whole(fd, tail, bytes, at) : -ENOMEM;
-		at += bytes;
-		free(tail);
-	}
-	if (!err && file_sync(fd) < 0)
-		err = -errno;
-	file_close(fd);
-	if (!err && file_rename_at(dir, new, dir,
-				   layout_parity_list(file, rec->name)) < 0)
-		err = -errno;
-	if (err)
-		file_remove_at(dir, new, 0);
-	else if (file_sync(dir) < 0)
-		err = -errno;
-	return err;
-}
-
 static int
 disk_drop(const struct mend *m, unsigned disk, const bool *obsolete)
 {
@@ -467,7 +428,7 @@ disk_drop(const struct mend *m, unsigned disk, const bool *obsolete)
 		any |= obsolete[i] && t->block[i].disk == disk;
 	if (!any)
 		return 0;
-	err = list_rewrite(m, disk, obsolete);
+	err = parity_list_write(dir, m->rec->name, t, disk, obsolete);
 	for (size_t i = 0; i < t->blocks && !err; i++) {
 		const struct parity_record *p = &t->block[i].record;
 

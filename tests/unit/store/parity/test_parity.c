@@ -567,10 +567,75 @@ START_TEST(blocks_and_their_list_mend_each_other)
 }
 END_TEST
 
+/* A list that nobody reads, or that is mostly something else, is set aside, and what
+ * it had that is good is listed anew; what a torn tail leaves is no such list. */
+START_TEST(a_list_that_cannot_be_is_set_aside)
+{
+	struct parity_record p = {
+		.group = 3, .bytes = 997, .members = 1, .rows = 1
+	};
+	const struct index_record m[] = { record(3), record(103) };
+	static const uint8_t nothing[80000];
+	struct parity_table t = { 0 };
+	uint8_t raw[2 * INDEX_BYTES];
+	struct parity_look l;
+	struct stat st;
+	int fd;
+
+	setup();
+	p.crc = crc32c(0, data[0], p.bytes);
+	ck_assert_int_eq(parity_file_write(dir, "r", &p, m, data[0]), 0);
+	l = look(&t);
+	ck_assert_uint_eq(l.listed, 1);
+	ck_assert_int_eq(
+	    parity_list_append(dir, "r", nothing, PARITY_TAIL_MOST), 0);
+	p.group = 103;
+	ck_assert_int_eq(parity_file_write(dir, "r", &p, &m[1], data[0]), 0);
+	parity_pack(raw, &p, &m[1]);
+	ck_assert_int_eq(parity_list_append(dir, "r", raw, sizeof raw), 0);
+	l = look(&t);
+	ck_assert_uint_eq(l.lists + l.listed + l.aside, 0);
+
+	/* Garbage between two that are good. */
+	unlinkat(dir, "r.parity", 0);
+	ck_assert_int_eq(parity_list_append(dir, "r", nothing, sizeof nothing),
+			 0);
+	ck_assert_int_eq(parity_list_append(dir, "r", raw, sizeof raw), 0);
+	l = look(&t);
+	ck_assert_uint_eq(l.lists, 1);
+	ck_assert_uint_eq(l.aside, 1);
+	ck_assert_uint_eq(l.listed, 1);
+	ck_assert_int_eq(faccessat(dir, "r.parity.aside", F_OK, 0), 0);
+	ck_assert(layout_is_parity("r.parity.aside", "r"));
+	ck_assert_int_eq(fstatat(dir, "r.parity", &st, 0), 0);
+	ck_assert_int_eq(st.st_size, 4 * INDEX_BYTES);
+	l = look(&t);
+	ck_assert_uint_eq(t.blocks, 2);
+	ck_assert_uint_eq(l.lists + l.listed + l.aside, 0);
+
+	/* One that is too long to be read. */
+	fd = openat(dir, "r.parity", O_WRONLY);
+	ck_assert_int_eq(ftruncate(fd, (off_t)5 << 30), 0);
+	close(fd);
+	parity_clear(&t);
+	l = (struct parity_look){ .table = &t };
+	ck_assert_int_eq(parity_files_look(&l, dir, "r"), 0);
+	ck_assert_uint_eq(l.lists, 1);
+	ck_assert_uint_eq(l.listed, 2);
+	ck_assert_int_eq(faccessat(dir, "r.parity.aside1", F_OK, 0), 0);
+	l = look(&t);
+	ck_assert_uint_eq(t.blocks, 2);
+	ck_assert_uint_eq(l.lists + l.listed + l.aside, 0);
+	parity_clear(&t);
+	teardown();
+}
+END_TEST
+
 SUITE_THREADS("parity", NULL, coefficients_are_those_of_the_header,
 	      parity_is_what_the_model_says, any_one_or_two_are_computed,
 	      more_are_refused, a_source_that_lies_is_not_used,
 	      a_table_has_what_the_lists_say,
 	      groups_of_one_number_are_told_apart,
 	      a_tail_that_cannot_be_is_refused,
-	      blocks_and_their_list_mend_each_other)
+	      blocks_and_their_list_mend_each_other,
+	      a_list_that_cannot_be_is_set_aside)

@@ -341,5 +341,38 @@ START_TEST(older_group_stays)
 }
 END_TEST
 
-SUITE_THREADS("mend", NULL, line_behind_unread, unread, refuses, bad_member,
-	      damaged_members, older_group_stays, new_disk, new_disk_begun)
+/* A list that is too long to be read is set aside, and the parity that is there is
+ * listed anew, and not made again. */
+START_TEST(list_too_long)
+{
+	char file[LAYOUT_FILE];
+	struct stat st;
+
+	make(8, 1);
+	for (unsigned i = 0; i < 8; i += 2)
+		made_parity(&m, i, 2, (unsigned[]){ 2 }, NULL);
+	made_end(&m, 8);
+	for (unsigned i = 0; i < 2; i++) {
+		layout_parity_list(file, MADE_NAME);
+		ck_assert_int_eq(truncate(made_path(&m, 2, file),
+					  i ? INT64_C(5) << 30 : 1 << 20),
+				 0);
+		ck_assert_int_eq(
+		    rebuild(&m.disks, MADE_NAME, &args, &report, &fault), 0);
+		ck_assert_uint_eq(report.chunks + report.failed + report.left,
+				  0);
+		ck_assert_uint_eq(report.parity, i ? 1 + 4 : 1);
+		ck_assert_int_eq(stat(made_path(&m, 2, file), &st), 0);
+		ck_assert_int_eq(st.st_size, 4 * 3 * INDEX_BYTES);
+		ck_assert_int_eq(
+		    rebuild(&m.disks, MADE_NAME, &args, &report, &fault), 0);
+		ck_assert_uint_eq(report.parity + report.left, 0);
+		is_safe(8);
+	}
+	made_finish(&m);
+}
+END_TEST
+
+SUITE_THREADS("mend", NULL, list_too_long, line_behind_unread, unread, refuses,
+	      bad_member, damaged_members, older_group_stays, new_disk,
+	      new_disk_begun)
