@@ -17,6 +17,13 @@
 #include "store/finish/recover.h"
 #include "store/repair/verify.h"
 
+/* Recordings that a command could mend: how many, up to 2, and the name of the
+ * last. */
+struct verify_helped {
+	unsigned n;
+	char name[LAYOUT_FILE];
+};
+
 struct verify_run {
 	const struct cli *cli;
 	const struct disks *disks;
@@ -25,12 +32,9 @@ struct verify_run {
 	struct progress_bar progress;
 	unsigned parts, broken;
 	uint64_t wrong;
-	/*
-	 * Recordings that recover could repair: how many, up to 2, and the name
-	 * of the last.
-	 */
-	unsigned mends;
-	char mend[LAYOUT_FILE];
+	struct verify_helped recover, scrub, rebuild;
+	/* what parity does about findings of the one that is read */
+	bool scrubs, rebuilds;
 };
 
 /* ---- findings -------------------------------------------------------- */
@@ -89,6 +93,8 @@ found(void *arg, const struct verify_finding *f)
 {
 	struct verify_run *c = arg;
 
+	c->scrubs |= f->mend == VERIFY_SCRUBS;
+	c->rebuilds |= f->mend == VERIFY_REBUILDS;
 	progress_hide(&c->progress);
 	if (c->cli->json)
 		print_json(c, f);
@@ -117,6 +123,16 @@ checksums(const struct verify_report *r)
 	return r->unsummed ? "some" : "all";
 }
 
+/* Chunks of a recording that has ended which do not have the parity that was
+ * configured: disks were too few or too slow, are away, or lost it. */
+static unsigned
+unprotected(const struct recording_facts *f)
+{
+	return f->parity && f->state != RECORDING_LIVE
+		   ? f->chunks - f->protected
+		   : 0;
+}
+
 static void
 sum_json(const struct recording *rec, const struct verify_report *r, int wrong)
 {
@@ -132,6 +148,8 @@ sum_json(const struct recording *rec, const struct verify_report *r, int wrong)
 		      (int)r->summed, "unsummed", (int)r->unsummed);
 	if (!line)
 		return;
+	if (facts->parity)
+		set_integer(line, "unprotected", unprotected(facts));
 	if (facts->store == HEAP_ROW) {
 		set_integer(line, "heaps", r->heaps);
 		set_integer(line, "heaps_incomplete", r->incomplete);
@@ -167,6 +185,20 @@ sum_text(const struct recording *rec, const struct verify_report *r, int wrong)
 		printf("; %u chunks have no checksums, and were not read",
 		       r->unsummed);
 	printf("\n");
+	if (unprotected(facts))
+		printf("%s: %u of %u chunks lack parity for the loss of %u "
+		       "disk%s, as was configured; spate rebuild %s makes it, "
+		       "if enough disks are there\n",
+		       facts->name, unprotected(facts), facts->chunks,
+		       facts->parity, facts->parity > 1 ? "s" : "",
+		       facts->name);
+}
+
+static void
+helped_add(struct verify_helped *h, const char *name)
+{
+	h->n += h->n < 2;
+	snprintf(h->name, sizeof h->name, "%s", name);
 }
 
 /* ---- recordings ------------------------------------------------------ */
@@ -188,6 +220,7 @@ check_one(struct verify_run *c, const char *name, struct fault *fault)
 		return wrong;
 	}
 	c->name = name;
+	c->scrubs = c->rebuilds = false;
 	progress_start(&c->progress);
 	wrong = verify(rec, c->disks, &hooks, &report);
 	progress_hide(&c->progress);
@@ -203,11 +236,15 @@ check_one(struct verify_run *c, const char *name, struct fault *fault)
 		else
 			sum_text(rec, &report, wrong);
 	}
-	recording_close(rec);
-	if (wrong > 0 && c->mends < 2 && recover_helps(c->disks, name)) {
-		snprintf(c->mend, sizeof c->mend, "%s", name);
-		c->mends++;
+	if (wrong > 0 && recording_facts(rec)->state != RECORDING_LIVE) {
+		if (c->scrubs)
+			helped_add(&c->scrub, name);
+		if (c->rebuilds)
+			helped_add(&c->rebuild, name);
 	}
+	recording_close(rec);
+	if (wrong > 0 && c->recover.n < 2 && recover_helps(c->disks, name))
+		helped_add(&c->recover, name);
 	return wrong < 0 ? wrong : 0;
 }
 
@@ -253,9 +290,24 @@ check_parts(struct verify_run *c, const char *base, struct fault *fault)
 	return err;
 }
 
+/* Adds what a command does to a hint, if it helps. */
+static void
+hint_add(char *text, size_t bytes, const struct verify_helped *h,
+	 const char *command, const char *what)
+{
+	size_t n = strlen(text);
+
+	if (h->n)
+		snprintf(text + n, bytes - n, "%sspate %s%s%.180s %s",
+			 n ? ", then " : "", command, h->n > 1 ? "" : " ",
+			 h->n > 1 ? "" : h->name, what);
+}
+
 static int
 conclude(const struct verify_run *c, const char *name, struct fault *fault)
 {
+	char text[sizeof fault->hint] = "";
+
 	if (!c->wrong)
 		return 0;
 	fault_set(fault, -EBADMSG, "io", "%s is not whole", name);
@@ -265,12 +317,14 @@ conclude(const struct verify_run *c, const char *name, struct fault *fault)
 	else
 		fault_why(fault, "%" PRIu64 " thing%s wrong with it", c->wrong,
 			  c->wrong > 1 ? "s are" : " is");
-	if (c->mends)
-		fault_hint(fault,
-			   "spate recover%s%s mends what can be mended; spate "
-			   "export fills the rest",
-			   c->mends > 1 ? "" : " ",
-			   c->mends > 1 ? "" : c->mend);
+	hint_add(text, sizeof text, &c->recover, "recover",
+		 "mends what can be mended");
+	hint_add(text, sizeof text, &c->scrub, "scrub",
+		 "mends what parity gives");
+	hint_add(text, sizeof text, &c->rebuild, "rebuild",
+		 "puts what parity gives onto the disks that are there");
+	if (*text)
+		fault_hint(fault, "%s; spate export fills the rest", text);
 	else
 		fault_hint(fault, "spate export fills what cannot be read");
 	return -EBADMSG;

@@ -226,8 +226,10 @@ for layout in vbs mark6 file; do
 	damages "$chunk"
 	mend scrub r --dry-run
 	same "what a dry run says ($layout)" "$status $(mended)" "0 [1,0,0,0]"
-	! "$SPATE" verify r --disks "$(disks_list)" >/dev/null 2>&1 ||
+	! "$SPATE" verify r --disks "$(disks_list)" >"$work/verified" 2>&1 ||
 		fail "a dry run mended it"
+	grep -q "spate scrub r mends what parity gives" "$work/verified" ||
+		fail "verify says $(cat "$work/verified")"
 	mend scrub r
 	same "a chunk is mended ($layout)" "$status $(mended)" "0 [1,0,0,0]"
 	verified
@@ -322,6 +324,22 @@ grep -q "block $((10#${member#r.})) has a wrong checksum" "$work/said" ||
 	fail "export says $(cat "$work/said")"
 same "bytes that differ" "$({ cmp -l "$work/whole" "$work/part" || true; } | wc -l)" 1
 
+# Parity that is away with the lists that name it: the data are right, and verify says
+# what they lack.
+again
+verified
+! grep -q "lack parity" "$work/verified" || fail "verify says $(cat "$work/verified")"
+rm "${disks[1]}"/r/r.parity*
+verified
+grep -qE "^r: [1-9][0-9]* of [0-9]+ chunks lack parity for the loss of 1 disk, .* spate rebuild r makes it" \
+	"$work/verified" || fail "verify says $(cat "$work/verified")"
+"$SPATE" verify r --json --disks "$(disks_list)" >"$work/verified"
+lacks=$(jq -s 'last.unprotected' "$work/verified")
+same "lacking parity, and as info says" "$lacks" "$(told '.chunks - .with_parity')"
+mend rebuild r
+verified
+! grep -q "lack parity" "$work/verified" || fail "verify says $(cat "$work/verified")"
+
 # A disk goes: what it had is put onto the others, and is protected there.
 again
 chunks=$(told .chunks)
@@ -330,6 +348,11 @@ same "disks that may die" "$(listed)" 1
 dies 3
 same "disks that may die" "$(listed)" 0
 had=$(find "$dead" -name 'r.0*' | wc -l)
+! "$SPATE" verify r --disks "$(disks_list)" >"$work/verified" 2>&1 ||
+	fail "verify misses no disk"
+grep -q "spate rebuild r puts what parity gives" "$work/verified" ||
+	fail "verify says $(cat "$work/verified")"
+! grep -q "spate scrub" "$work/verified" || fail "scrub mends a disk that is away"
 mend rebuild r --dry-run
 same "chunks of a dry run" "$status $(jq .chunks "$work/mended")" "0 $had"
 mend rebuild r

@@ -267,8 +267,8 @@ state_show(char text[TABLE_CELL], const struct entry_report *e)
 
 	if (!key_or_0(e->absent))
 		return state;
-	snprintf(text, TABLE_CELL, "%s, %" PRIu64 " blocks away", state,
-		 e->absent);
+	snprintf(text, TABLE_CELL, "%s, %" PRIu64 " block%s away", state,
+		 e->absent, e->absent > 1 ? "s" : "");
 	return text;
 }
 

@@ -39,9 +39,13 @@ enum verify_kind {
 	VERIFY_END,	   /* the recording has no end */
 };
 
+/* What parity does about a finding: nothing, or what this command makes of it. */
+enum verify_mend { VERIFY_NOT_MENDED, VERIFY_SCRUBS, VERIFY_REBUILDS };
+
 /* One thing wrong, or several of the same kind next to each other. */
 struct verify_finding {
 	enum verify_kind kind;
+	enum verify_mend mend;
 	const char *sentence;	      /* describes all of it, for people */
 	const char *disk;	      /* path; NULL: not about one disk */
 	unsigned chunks;	      /* 0: the members below are not set */

@@ -387,6 +387,31 @@ tell(struct verification *c, const struct verify_finding *f)
 		c->found++;
 }
 
+/* groups that are read to see whether they mend a finding, of which one says it of
+ * all */
+enum { MEND_TRIES = 8 };
+
+/* Says what parity does about a finding. */
+static enum verify_mend
+item_mend(struct verification *c, const struct verify_item *i)
+{
+	switch (i->kind) {
+	case VERIFY_COMPUTED: return VERIFY_REBUILDS;
+	case VERIFY_PARITY: return VERIFY_SCRUBS;
+	case VERIFY_DAMAGED:
+	case VERIFY_UNREADABLE:
+	case VERIFY_MISSING:
+	case VERIFY_LENGTH: break;
+	default: return VERIFY_NOT_MENDED;
+	}
+	if (!c->mends && i->b && c->mend_tries < MEND_TRIES &&
+	    recording_protects(c->rec, i->b->record.number)) {
+		c->mend_tries++;
+		c->mends = !recording_heal(c->rec, i->b, NULL, 0, 0);
+	}
+	return c->mends ? VERIFY_SCRUBS : VERIFY_NOT_MENDED;
+}
+
 /* Reports items [from, to) as one finding. */
 static void
 items_tell(struct verify_part *p, const struct verify_item *from,
@@ -395,6 +420,7 @@ items_tell(struct verify_part *p, const struct verify_item *from,
 	const struct verify_item *last = to - 1;
 	struct verification *c = p->check;
 	struct verify_finding f = { .kind = from->kind,
+				    .mend = item_mend(c, from),
 				    .chunks = from->chunks,
 				    .number = from->number,
 				    .last_number = last->last };

@@ -56,6 +56,8 @@ struct verification {
 	_Atomic uint64_t done;		 /* bytes; relaxed, for progress only */
 	uint64_t total;			 /* bytes that `done` will reach */
 	int found;
+	bool mends;	     /* a group gave a chunk that is damaged */
+	unsigned mend_tries; /* groups that were asked for that */
 
 	pthread_mutex_t lock; /* guards `running` */
 	pthread_cond_t ended;
