@@ -33,6 +33,7 @@ struct mend_run {
 	struct progress_bar progress;
 	const char *name;
 	unsigned lost, failed, left; /* of all recordings */
+	bool away, few;		     /* of one of them */
 };
 
 static void
@@ -59,13 +60,28 @@ static void
 print_json(const struct mend_run *m, const struct mend_report *r)
 {
 	json_t *line = json_pack(
-	    "{s:s s:b s:i s:i s:i s:i s:i s:I}", "name", m->name, "dry_run",
+	    "{s:s s:b s:i s:i s:i s:i s:i s:i s:I}", "name", m->name, "dry_run",
 	    m->dry_run, "chunks", (int)r->chunks, "parity", (int)r->parity,
 	    "lost", (int)r->lost, "failed", (int)r->failed, "unprotected",
-	    (int)r->left, "bytes", (json_int_t)r->bytes);
+	    (int)r->left, "away", (int)r->away, "bytes", (json_int_t)r->bytes);
 
 	cli_print_json(line);
 	json_decref(line);
+}
+
+/* What scrub leaves alone. */
+static void
+print_away(const struct mend_run *m, const struct mend_report *r)
+{
+	if (!r->away || m->rebuilds)
+		return;
+	printf("; %u chunk%s on disks that are away", r->away,
+	       r->away > 1 ? "s are" : " is");
+	if (r->given)
+		printf(": spate rebuild %s puts %u of them onto the others",
+		       m->name, r->given);
+	else
+		printf(", and parity gives none of them");
 }
 
 static void
@@ -92,6 +108,7 @@ print_text(const struct mend_run *m, const struct mend_report *r)
 		       m->rebuilds ? "rebuilt" : "mended");
 	if (r->left)
 		printf("; %u chunks have less parity than configured", r->left);
+	print_away(m, r);
 	printf("%s\n",
 	       m->dry_run ? "; nothing was done yet, this was a dry run" : "");
 }
@@ -131,6 +148,8 @@ mend_one(struct mend_run *m, const struct disks *disks, const char *name,
 	m->lost += report.lost;
 	m->failed += report.failed;
 	m->left += report.left;
+	m->away |= report.away > 0;
+	m->few |= report.few;
 	return 0;
 }
 
@@ -255,9 +274,10 @@ conclude(const struct mend_run *m)
 		fault_why(&fault,
 			  "more of their groups is bad or away than parity "
 			  "makes up for, or they have none");
-		fault_hint(&fault,
-			   "mount the disks that are away, and try again; "
-			   "spate export fills what cannot be read");
+		fault_hint(&fault, "%sspate export fills what cannot be read",
+			   m->away ? "mount the disks that are away, and try "
+				     "again; "
+				   : "");
 		return cli_fail(&fault);
 	}
 	if (m->failed) {
@@ -274,7 +294,10 @@ conclude(const struct mend_run *m)
 		fault_set(&fault, -ENOSPC, "refused",
 			  "%u chunks have less parity than configured",
 			  m->left);
-		fault_why(&fault, "too few disks are there for it");
+		if (m->few)
+			fault_why(&fault, "too few disks are there for it");
+		else
+			fault_hint(&fault, "spate verify names what is wrong");
 		return cli_fail(&fault);
 	}
 	return CLI_DONE;

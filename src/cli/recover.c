@@ -50,16 +50,31 @@ static void
 print_json(const struct recover_run *m, const struct recover_report *r)
 {
 	json_t *line = json_pack(
-	    "{s:s s:b s:i s:i s:i s:i s:i s:i s:i s:I s:I s:I s:i s:b}", "name",
-	    m->name, "dry_run", m->options->dry_run, "indexed", r->indexed,
-	    "rebuilt", r->rebuilt, "empty", r->empty, "unplaced", r->unplaced,
-	    "lost", r->lost, "aside", r->aside, "failed", r->failed, "torn",
-	    (json_int_t)r->torn, "cut", (json_int_t)r->cut, "packets",
-	    (json_int_t)r->packets, "parity", (int)r->parity, "closed",
-	    r->closed);
+	    "{s:s s:b s:i s:i s:i s:i s:i s:i s:i s:I s:I s:I s:i s:b s:i}",
+	    "name", m->name, "dry_run", m->options->dry_run, "indexed",
+	    r->indexed, "rebuilt", r->rebuilt, "empty", r->empty, "unplaced",
+	    r->unplaced, "lost", r->lost, "aside", r->aside, "failed",
+	    r->failed, "torn", (json_int_t)r->torn, "cut", (json_int_t)r->cut,
+	    "packets", (json_int_t)r->packets, "parity", (int)r->parity,
+	    "closed", r->closed, "disks_away", (int)r->disks_away);
 
 	cli_print_json(line);
 	json_decref(line);
+}
+
+/* Says what the counts are without. */
+static void
+print_away(const char *name, const struct recover_report *r)
+{
+	if (!r->disks_away)
+		return;
+	printf("%s: %u of its disks %s away, whose chunks are not counted here",
+	       name, r->disks_away, r->disks_away > 1 ? "are" : "is");
+	if (r->computed)
+		printf("; parity gives %u of them, and spate rebuild %s puts "
+		       "these onto the others",
+		       r->computed, name);
+	printf("; run spate recover %s again when disks are back\n", name);
 }
 
 static void
@@ -126,6 +141,8 @@ mend(struct recover_run *m, const struct disks *disks, const char *name)
 		print_json(m, &report);
 	else
 		print_text(name, &report, args.dry_run);
+	if (!m->cli->json)
+		print_away(name, &report);
 	if (!report.failed)
 		return CLI_DONE;
 	fault_set(&fault, -EIO, "io",

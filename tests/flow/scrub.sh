@@ -313,6 +313,7 @@ both_damages
 mend scrub r
 same "both are bad" "$status $(mended)" "1 [0,0,1,0]"
 "$SPATE" scrub r --disks "$(disks_list)" >"$work/said" 2>&1 || true
+! grep -q "mount the disks" "$work/said" || fail "scrub says $(cat "$work/said")"
 grep -qE "chunk .* cannot be mended: .*: packets [0-9]+ to [0-9]+ of run 0, 20" \
 	"$work/said" || fail "scrub says $(cat "$work/said")"
 ! "$SPATE" verify r --disks "$(disks_list)" >"$work/verified" 2>&1 ||
@@ -353,12 +354,18 @@ had=$(find "$dead" -name 'r.0*' | wc -l)
 grep -q "spate rebuild r puts what parity gives" "$work/verified" ||
 	fail "verify says $(cat "$work/verified")"
 ! grep -q "spate scrub" "$work/verified" || fail "scrub mends a disk that is away"
+"$SPATE" scrub r --disks "$(disks_list)" >"$work/said" 2>&1 ||
+	fail "scrub without a disk: $(cat "$work/said")"
+grep -q "$had chunks are on disks that are away: spate rebuild r puts $had of them" \
+	"$work/said" || fail "scrub says $(cat "$work/said")"
 mend rebuild r --dry-run
 same "chunks of a dry run" "$status $(jq .chunks "$work/mended")" "0 $had"
 mend rebuild r
 same "chunks that were rebuilt" "$status $(jq .chunks "$work/mended")" "0 $had"
 same "without parity" "$(jq .unprotected "$work/mended")" 0
 verified
+mend scrub r
+same "away after the rebuild" "$(jq .away "$work/mended")" 0
 same "disks that may die" "$(listed)" 1
 same "chunks" "$(told '[.chunks, .with_parity, .computed, .absent] | tostring')" \
 	"[$chunks,$chunks,0,0]"
@@ -500,8 +507,13 @@ dies $away
 mend recover r
 same "status of recover" "$status" 0
 [ -s "$torn.aside" ] || fail "$torn is not set aside"
+same "disks away" "$(jq .disks_away "$work/mended")" 1
+"$SPATE" recover r --disks "$(disks_list)" >"$work/said"
+grep -qE "^r: 1 of its disks is away, whose chunks are not counted here; parity gives" \
+	"$work/said" || fail "recover says $(cat "$work/said")"
 comes_back $away
 mend recover r
+same "disks away" "$(jq .disks_away "$work/mended")" 0
 exact "the disk is back"
 mend rebuild r
 exact "and was rebuilt" 0 1 2 3 4 5
@@ -555,6 +567,7 @@ records vbs 0
 dies 1
 mend rebuild r
 same "without parity" "$status $(jq '.lost > 0' "$work/mended")" "1 true"
+grep -q "mount the disks" "$work/said" || fail "rebuild says $(cat "$work/said")"
 "$SPATE" rebuild --disks "$(disks_list)" >"$work/said" 2>&1 || true
 grep -qE "^r: chunks? .*, and without parity: packets [0-9]+ to [0-9]+ of run 0, 20" \
 	"$work/said" || fail "rebuild says $(cat "$work/said")"

@@ -787,6 +787,10 @@ run(struct recovery *r)
 		err = end_all(r);
 	if (!err)
 		err = close_all(r);
+	if (!err && !r->args->look) {
+		r->report->disks_away = recording_disks_away(r->rec);
+		r->report->computed = r->rec->facts.computed;
+	}
 	return err;
 }
 

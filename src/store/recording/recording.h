@@ -270,6 +270,13 @@ int recording_holes(struct recording *rec, uint64_t number,
 int recording_present(struct recording *rec, uint64_t number, uint64_t from,
 		      uint32_t slots, uint64_t *present);
 
+/* On how many disks it was recorded, as its metadata says. */
+unsigned recording_disks_were(const struct recording *rec);
+
+/* How many of these are away.  0 as well if it has an end and no block is on none of
+ * the disks, as after a rebuild. */
+unsigned recording_disks_away(const struct recording *rec);
+
 /* True if an end line says that the recording failed. */
 bool recording_failed(const json_t *tail);
 

@@ -15,6 +15,50 @@
 #include "store/recording/recording_info.h"
 #include "store/recording/recording_priv.h"
 
+/* ---- disks ---- */
+
+/* Adds paths to a set. */
+static void
+paths_add(json_t *set, const json_t *line)
+{
+	const json_t *path;
+	size_t i;
+
+	json_array_foreach(json_object_get(line, "disks"), i, path) {
+		if (json_is_string(path))
+			json_object_set_new(set, json_string_value(path),
+					    json_true());
+	}
+}
+
+unsigned
+recording_disks_were(const struct recording *rec)
+{
+	json_t *set = json_object();
+	const json_t *line;
+	size_t i, n;
+
+	paths_add(set, rec->head);
+	json_array_foreach(rec->resumed, i, line)
+		paths_add(set, line);
+	n = json_object_size(set);
+	json_decref(set);
+	return (unsigned)n;
+}
+
+unsigned
+recording_disks_away(const struct recording *rec)
+{
+	const struct recording_facts *f = &rec->facts;
+	unsigned were = recording_disks_were(rec), here = 0;
+	bool lacks =
+	    f->computed || f->absent || f->state == RECORDING_INTERRUPTED;
+
+	for (unsigned i = 0; i < rec->disks->n; i++)
+		here += rec->part[i].dir >= 0 && !rec->part[i].hangs;
+	return were > here && lacks ? were - here : 0;
+}
+
 /* ---- facts ------------------------------------------------------------- */
 
 bool

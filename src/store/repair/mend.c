@@ -350,12 +350,22 @@ mend_lists(struct mend *m)
 		if (m->rec->part[l.disk].dir >= 0)
 			err = parity_files_look(&l, m->rec->part[l.disk].dir,
 						m->rec->name);
+		if (err)
+			mend_say(m, "the parity on %s cannot be mended: %s",
+				 mend_path(m, (int)l.disk), disk_why(err));
 	}
 	m->report->parity += l.listed + l.tails + l.lists;
 	m->report->failed += l.failed;
-	if (err || l.dry || !(l.listed || l.lists))
+	if (!err && !l.dry && (l.listed || l.lists)) {
+		if (l.lists)
+			recording_parity_forget(m->rec);
+		err = recording_refresh(m->rec);
+	}
+	if (err)
 		return err;
-	if (l.lists)
-		recording_parity_forget(m->rec);
-	return recording_refresh(m->rec);
+	m->report->given = m->rec->facts.computed;
+	m->report->away = m->report->given;
+	if (recording_disks_away(m->rec))
+		m->report->away += m->rec->facts.absent;
+	return 0;
 }

@@ -32,8 +32,11 @@ struct mend_report {
 	unsigned parity; /* parity blocks mended, listed or made */
 	unsigned lost;	 /* chunks that nothing gives */
 	unsigned
-	    failed;    /* chunks and parity blocks that could not be written */
-	unsigned left; /* chunks that are still without parity */
+	    failed;	/* chunks and parity blocks that could not be written */
+	unsigned left;	/* chunks that are still without parity */
+	unsigned away;	/* chunks that were on disks that are away, at first */
+	unsigned given; /* of these, those that parity gives */
+	bool few;	/* disks: parity of the others has no place */
 };
 
 struct mend_args {

@@ -49,7 +49,8 @@ int mend_heal(const struct mend *m, const struct recording_block *b,
 /* Writes a new file, durable under its name.  0 or -errno; -EEXIST. */
 int mend_file_new(int dir, const char *file, const void *data, uint64_t bytes);
 
-/* Makes the lists of parity and the parity blocks agree.  0 or -errno. */
+/* Makes the lists of parity and the parity blocks agree, and counts what is away
+ * then.  0 or -errno. */
 int mend_lists(struct mend *m);
 
 /* The rows of a group, computed anew, each `bytes` long. */

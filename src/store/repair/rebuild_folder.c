@@ -180,38 +180,15 @@ folder_make(struct mend *m, unsigned disk, const char *text, size_t bytes)
 
 /* ---- which disks ----------------------------------------------------------- */
 
-/* Adds paths to a set. */
-static void
-paths_add(json_t *set, const json_t *line)
-{
-	const json_t *path;
-	size_t i;
-
-	json_array_foreach(json_object_get(line, "disks"), i, path) {
-		if (json_is_string(path))
-			json_object_set_new(set, json_string_value(path),
-					    json_true());
-	}
-}
-
 /* How many of the disks on which it was recorded have no folder of it here. */
 static unsigned
 disks_away(const struct mend *m)
 {
-	json_t *set = json_object();
-	const json_t *line;
-	size_t i, were;
-	unsigned here = 0;
+	unsigned were = recording_disks_were(m->rec), here = 0;
 
-	paths_add(set, m->rec->head);
-	json_array_foreach(m->rec->resumed, i, line) {
-		paths_add(set, line);
-	}
-	were = json_object_size(set);
-	json_decref(set);
-	for (i = 0; i < m->disks->n; i++)
+	for (unsigned i = 0; i < m->disks->n; i++)
 		here += m->rec->part[i].dir >= 0 && m->rec->part[i].indexed;
-	return were > here ? (unsigned)(were - here) : 0;
+	return were > here ? were - here : 0;
 }
 
 /* Returns the disk with the most room that has nothing of the recording; -1:

@@ -146,12 +146,13 @@ group_join(struct new_group *g, const struct recording_block *b)
 		g->gap[g->gaps++] = *gap;
 }
 
-/* Writes all rows of a group, and then lists them.  If one cannot be written,
+/* Writes all rows of a group, and then lists them; *at: on which disk that failed.
+ * If one cannot be written,
  * nothing of the group is left.  If a list cannot, all rows stay, and the next run
  * lists them: nobody knows which tails a list has got.  0 or -errno. */
 static int
 rows_write(struct mend *m, struct new_group *g, struct parity_record *p,
-	   const struct mend_rows *w, const int *disk)
+	   const struct mend_rows *w, const int *disk, int *at)
 {
 	char file[LAYOUT_FILE];
 	int err = 0;
@@ -159,7 +160,7 @@ rows_write(struct mend *m, struct new_group *g, struct parity_record *p,
 	for (unsigned i = 0; i < p->rows && !err; i++) {
 		p->row = (uint16_t)i;
 		p->crc = w->crc[i];
-		err = row_write(m, p, g->member, w->row[i], disk[i]);
+		err = row_write(m, p, g->member, w->row[i], *at = disk[i]);
 	}
 	layout_parity(file, m->rec->name, p->group, p->generation);
 	for (unsigned i = 0; i < p->rows && err; i++)
@@ -167,7 +168,7 @@ rows_write(struct mend *m, struct new_group *g, struct parity_record *p,
 	for (unsigned i = 0; i < p->rows && !err; i++) {
 		p->row = (uint16_t)i;
 		p->crc = w->crc[i];
-		err = row_list(m, p, g->member, disk[i]);
+		err = row_list(m, p, g->member, *at = disk[i]);
 	}
 	return err;
 }
@@ -214,7 +215,7 @@ group_write(struct mend *m, uint64_t generation, struct new_group *g)
 				   .gaps = g->gaps,
 				   .rows = (uint16_t)m->rec->facts.parity };
 	uint64_t all;
-	int disk[PARITY_ROWS], bad[PARITY_MEMBERS] = { 0 }, err = 0;
+	int disk[PARITY_ROWS], bad[PARITY_MEMBERS] = { 0 }, at = -1, err = 0;
 	struct mend_rows w = { .bytes = 0 };
 
 	for (unsigned i = 0; i < g->members; i++)
@@ -239,17 +240,18 @@ group_write(struct mend *m, uint64_t generation, struct new_group *g)
 	p.gaps = g->gaps;
 	p.members = g->members;
 	if (!err && !m->a->dry_run && g->members)
-		err = rows_write(m, g, &p, &w, disk);
+		err = rows_write(m, g, &p, &w, disk, &at);
 	mend_rows_free(&w);
 	if (err) {
 		m->report->failed++;
 		m->report->left += g->members;
 		mend_say(m,
 			 "parity for %u chunks from %" PRIu64 " on cannot be "
-			 "written: %s",
-			 g->members, p.group,
-			 err == -ENOSPC ? "no disk has room for it"
-					: disk_why(err));
+			 "written%s%s: %s",
+			 g->members, p.group, at < 0 ? "" : " to ",
+			 at < 0 ? "" : mend_path(m, at),
+			 at < 0 && err == -ENOSPC ? "no disk has room for it"
+						  : disk_why(err));
 	} else if (g->members) {
 		m->report->parity += p.rows;
 	}
@@ -302,6 +304,7 @@ groups_make(struct mend *m, uint64_t generation, bool *written)
 
 	if (!g)
 		return -ENOMEM;
+	m->report->few = !most;
 	if (most > PARITY_MEMBERS)
 		most = PARITY_MEMBERS;
 	for (size_t i = 0; i < rec->blocks; i++)

@@ -341,6 +341,29 @@ START_TEST(older_group_stays)
 }
 END_TEST
 
+/* The disk that does not take parity is named. */
+START_TEST(not_taken)
+{
+	char file[LAYOUT_FILE];
+
+	make(2, 1);
+	made_end(&m, 2);
+	ck_assert_int_eq(
+	    mkdir(made_path(&m, 2, layout_parity_new(file, MADE_NAME)), 0755),
+	    0);
+	ck_assert_int_eq(rebuild(&m.disks, MADE_NAME, &args, &report, &fault),
+			 0);
+	ck_assert_uint_eq(report.failed, 1);
+	ck_assert(!report.few);
+	snprintf(file, sizeof file,
+		 "cannot be written to %s: ", m.disks.disk[2].path);
+	ck_assert_ptr_nonnull(strstr(said, file));
+	ck_assert_int_eq(
+	    rmdir(made_path(&m, 2, layout_parity_new(file, MADE_NAME))), 0);
+	made_finish(&m);
+}
+END_TEST
+
 /* A list that is too long to be read is set aside, and the parity that is there is
  * listed anew, and not made again. */
 START_TEST(list_too_long)
@@ -373,6 +396,6 @@ START_TEST(list_too_long)
 }
 END_TEST
 
-SUITE_THREADS("mend", NULL, list_too_long, line_behind_unread, unread, refuses,
-	      bad_member, damaged_members, older_group_stays, new_disk,
-	      new_disk_begun)
+SUITE_THREADS("mend", NULL, not_taken, list_too_long, line_behind_unread,
+	      unread, refuses, bad_member, damaged_members, older_group_stays,
+	      new_disk, new_disk_begun)
