@@ -25,6 +25,15 @@ stands_at()
 disks_make 2
 listen='listen = [ "127.0.0.1:46227" ];'
 
+# warns TEXT STREAM: it is taken, and this is said of it; "": nothing is.
+warns()
+{
+	conf_write "$(stream_text "$2")"
+	"$SPATED" -n -c "$conf" >/dev/null 2>"$work/warned" ||
+		fail "refused: $(cat "$work/warned")"
+	grep -q "$1" "$work/warned" || fail "of $2: $(cat "$work/warned")"
+}
+
 wrong "$listen palyoad = 8032;" "unknown key 'palyoad'; did you mean 'payload'"
 stands_at palyoad
 wrong "$listen payload = \"many\";" 'payload cannot be "many"'
@@ -148,3 +157,13 @@ group_wrong 'vsi : { listen = [ "[::1]:2620", "[::1]:2620" ]; };' \
 	"'[::1]:2620' is in \`listen\` twice"
 group_wrong 'vsi : { listen = "127.0.0.1:2620"; streams = [ "s", "s" ]; };' \
 	"stream 's' is named twice"
+
+# Parity that does less than its name says is taken, with a warning.
+udp='format = "vdif"; prefix = 8; payload = 8032; fps = 2000;'
+warns "without parity until there are 3 disks" "$udp parity = 2;"
+warns "takes 1 of 2 parts .* from 3 disks on" "$udp parity = 1;"
+disks_make 1
+warns "rebuild cannot put it" "$udp parity = 1; layout = \"mark6\";"
+conf_write "$(stream_text "$udp parity = 1;")"
+"$SPATED" -n -c "$conf" >/dev/null 2>"$work/warned"
+! grep -q parity "$work/warned" || fail "of three disks: $(cat "$work/warned")"

@@ -516,6 +516,37 @@ memory_fit(const struct setup *c, struct stream *s, struct fault *fault)
 	return 0;
 }
 
+/* Warns where parity does less than its name says: disks may come later, and layouts
+ * have other reasons, so nothing is refused. */
+static void
+parity_warn(const struct setup *c, const struct stream *s, unsigned disks)
+{
+	unsigned parity = s->o.parity, needs = parity + 1;
+
+	if (parity && disks < needs)
+		log_line(LEVEL_WARN, NULL,
+			 "%s: stream %s is recorded without parity until there "
+			 "are %u disks: parity = %u, and there %s %u",
+			 c->path, s->name, needs, parity,
+			 disks == 1 ? "is" : "are", disks);
+	else if (parity && disks == needs)
+		log_line(LEVEL_WARN, NULL,
+			 "%s: with %u disks, parity = %u of stream %s takes %u "
+			 "of %u parts of their space and rate, and when one "
+			 "dies blocks are recorded without parity; from %u "
+			 "disks on it does better",
+			 c->path, disks, parity, s->name, parity, disks,
+			 needs + 1);
+	if (parity && s->layout != LAYOUT_VBS)
+		log_line(LEVEL_WARN, NULL,
+			 "%s: stream %s has parity and layout = \"%s\": what "
+			 "a dead disk had can be read and exported, and scrub "
+			 "mends damage, but rebuild cannot put it onto other "
+			 "disks; layout = \"%s\" can be rebuilt",
+			 c->path, s->name, layout_word(s->layout),
+			 layout_word(LAYOUT_VBS));
+}
+
 /* Refuses a stream whose packets are shared by more receiver threads than there
  * are: two parts of it on one thread gain nothing. */
 static int
@@ -556,6 +587,8 @@ streams_read(struct setup *c, unsigned disks, struct fault *fault)
 		c->streams += !err;
 		if (!err)
 			err = receivers_check(c, c->stream[i], fault);
+		if (!err)
+			parity_warn(c, c->stream[i], disks);
 	}
 	if (!err && !c->o.memory)
 		c->o.memory = memory_default(c);
