@@ -11,6 +11,7 @@
 
 #include "base/units.h"
 #include "cli/mend.h"
+#include "cli/show/show.h"
 #include "cli/show/site.h"
 #include "cli/show/terminal.h"
 #include "store/disk/configured.h"
@@ -145,6 +146,8 @@ mend_one(struct mend_run *m, const struct disks *disks, const char *name,
 		print_json(m, &report);
 	else
 		print_text(m, &report);
+	if (report.renamed && !m->dry_run && !m->cli->json && !m->cli->quiet)
+		show_renamed(name);
 	m->lost += report.lost;
 	m->failed += report.failed;
 	m->left += report.left;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/show/cli.h"
+#include "cli/show/show.h"
 #include "cli/show/site.h"
 #include "cli/show/terminal.h"
 #include "store/recording/recording.h"
@@ -143,6 +144,8 @@ mend(struct recover_run *m, const struct disks *disks, const char *name)
 		print_text(name, &report, args.dry_run);
 	if (!m->cli->json)
 		print_away(name, &report);
+	if (report.renamed && !args.dry_run && !m->cli->json)
+		show_renamed(name);
 	if (!report.failed)
 		return CLI_DONE;
 	fault_set(&fault, -EIO, "io",

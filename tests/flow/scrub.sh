@@ -298,7 +298,9 @@ mend scrub r
 same "size of the list" "$(stat -c %s "$list")" "$(stat -c %s "$work/list")"
 truncate -s 1000 "$block"
 rm "$list"
-mend recover r
+"$SPATE" recover r --disks "$(disks_list)" >"$work/said"
+grep -q ".aside now may be deleted when .* spate verify r" "$work/said" ||
+	fail "recover says $(cat "$work/said")"
 [ -s "$block.aside" ] || fail "a torn block is not set aside"
 mend scrub r
 verified

@@ -793,3 +793,12 @@ show_infos(const struct cli *cli, const char *name, const json_t *infos,
 	if (!cli->json && json_array_size(infos) > 1)
 		show_sum(name, infos);
 }
+
+void
+show_renamed(const char *name)
+{
+	printf(
+	    "%s: what is called .aside now may be deleted when all disks are "
+	    "there and spate verify %s finds nothing wrong\n",
+	    name, name);
+}

@@ -42,6 +42,9 @@ void show_disks(const json_t *disks, unsigned indent, bool all);
  */
 void show_space(const json_t *space);
 
+/* Prints what is to be done with files of a recording that were renamed. */
+void show_renamed(const char *name);
+
 enum { SHOW_PERCENT = 24 };
 
 /* Writes "0.0077 %", or "< 0.0001 %" for a smaller share. */

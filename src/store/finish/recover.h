@@ -34,6 +34,7 @@ struct recover_report {
 	unsigned parity;   /* parity blocks listed again, or set aside, or whose
 			      tail was mended */
 	bool closed;	   /* end records were written */
+	bool renamed;	   /* something is called .aside now */
 	/* disks of the recording that are away, and chunks that parity gives of
 	 * theirs, which `packets` does not count */
 	unsigned disks_away, computed;

@@ -420,6 +420,7 @@ recover_rename(struct recovery *r, unsigned disk, uint64_t number, char *aside)
 	if (!r->dry &&
 	    (file_rename_at(dir, file, dir, aside) < 0 || file_sync(dir) < 0))
 		return -errno;
+	r->report->renamed = true;
 	return 0;
 }
 

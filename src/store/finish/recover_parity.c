@@ -33,6 +33,7 @@ recover_parity(struct recovery *r)
 						rec->name);
 	}
 	r->report->parity += l.listed + l.tails + l.aside;
+	r->report->renamed |= l.aside > 0;
 	if (err || !(l.listed || l.lists) || r->dry)
 		return err;
 	if (l.lists)

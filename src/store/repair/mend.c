@@ -356,6 +356,7 @@ mend_lists(struct mend *m)
 	}
 	m->report->parity += l.listed + l.tails + l.lists;
 	m->report->failed += l.failed;
+	m->report->renamed |= l.aside > 0;
 	if (!err && !l.dry && (l.listed || l.lists)) {
 		if (l.lists)
 			recording_parity_forget(m->rec);

@@ -36,6 +36,7 @@ struct mend_report {
 	unsigned left;	/* chunks that are still without parity */
 	unsigned away;	/* chunks that were on disks that are away, at first */
 	unsigned given; /* of these, those that parity gives */
+	bool renamed;	/* something is called .aside now */
 	bool few;	/* disks: parity of the others has no place */
 };
 

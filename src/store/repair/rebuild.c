@@ -416,6 +416,7 @@ set_aside(const struct mend *m, int disk, uint64_t number)
 	} while (!file_access_at(dir, aside, F_OK, AT_SYMLINK_NOFOLLOW));
 	if (file_rename_at(dir, file, dir, aside) < 0)
 		return -errno;
+	m->report->renamed = true;
 	mend_say(m, "%s on %s was another chunk, and is renamed to %s", file,
 		 mend_path(m, disk), aside);
 	return 0;
