@@ -50,8 +50,11 @@ struct disk_file {
 	/* Under the store's lock: */
 	enum disk_lock has;
 	bool renewing;	  /* it is being renewed now */
-	bool lost;	  /* another one got the lock while the cluster hung */
+	bool lost;	  /* another one wrote when this one's lock had ended */
 	int64_t taken_ns; /* steady; when it was last taken or renewed */
+	/* Bytes of a file that is locked to be written, as this one left it; and
+	 * with what it appends now. */
+	uint64_t end, end_next;
 	char cookie[160];
 	struct disk_file *next; // disk_store::locked
 };

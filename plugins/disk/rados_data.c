@@ -195,13 +195,23 @@ ceph_data_write(struct disk_file *f, const void *data, size_t bytes,
 	return (int64_t)bytes;
 }
 
+/* Notes where a file ends that this one wrote last. */
+static void
+end_set(struct disk_file *f, uint64_t end, uint64_t next)
+{
+	pthread_mutex_lock(&f->store->lock);
+	f->end = end;
+	f->end_next = next;
+	pthread_mutex_unlock(&f->store->lock);
+}
+
 /* Within a piece, RADOS itself appends: two who do it at the same time do not
  * write over each other.  A record that would cross the end of one is written
  * as two. */
 int
 ceph_data_append(struct disk_file *f, const void *data, size_t bytes)
 {
-	uint64_t full, rest;
+	uint64_t full, rest, end;
 	char name[PIECE_NAME];
 	rados_write_op_t op;
 	time_t changed;
@@ -212,9 +222,12 @@ ceph_data_append(struct disk_file *f, const void *data, size_t bytes)
 		err = pieces_full(f, &full, &rest, &changed);
 	if (err)
 		return err;
+	end = full * f->store->piece + rest;
+	end_set(f, end, end + bytes);
 	if (rest + bytes > f->store->piece) {
-		put = ceph_data_write(f, data, bytes,
-				      full * f->store->piece + rest);
+		put = ceph_data_write(f, data, bytes, end);
+		if (put >= 0)
+			end_set(f, end + bytes, end + bytes);
 		return put < 0 ? (int)put : 0;
 	}
 	op = rados_create_write_op();
@@ -226,6 +239,8 @@ ceph_data_append(struct disk_file *f, const void *data, size_t bytes)
 	err = rados_write_op_operate2(
 	    op, f->store->io, piece_name(f->object, full, name), NULL, 0);
 	rados_release_write_op(op);
+	if (!err)
+		end_set(f, end + bytes, end + bytes);
 	return err;
 }
 
@@ -354,6 +369,8 @@ ceph_data_cut(struct disk_file *f, uint64_t bytes)
 
 	if (!err && ceph_lock_lost(f))
 		err = -ESTALE;
+	if (!err)
+		end_set(f, full * size + rest, bytes);
 	/* To grow, the pieces before the last have to be full. */
 	for (; !err && full < last; full++)
 		err = rados_trunc(f->store->io,
@@ -365,7 +382,9 @@ ceph_data_cut(struct disk_file *f, uint64_t bytes)
 	if (!err)
 		err = pieces_remove(f->store, f->object,
 				    last + (bytes % size || !last));
-	if (!err)
-		__atomic_store_n(&f->full, last, __ATOMIC_RELAXED);
-	return err;
+	if (err)
+		return err;
+	__atomic_store_n(&f->full, last, __ATOMIC_RELAXED);
+	end_set(f, bytes, bytes);
+	return 0;
 }

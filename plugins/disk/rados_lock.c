@@ -3,8 +3,10 @@
  * A lock is one of RADOS's own, on the file's first object, by the name "spate".
  * It ends by itself after 20 s, and the keeper renews it every 5 s: so the lock
  * of a machine that died is free soon, and that of a writer that waits for a
- * cluster is kept.  A writer whose lock ended while the cluster did not answer,
- * and went to another one, writes nothing to that file any more: -ESTALE.
+ * cluster is kept.  A writer whose lock ended, because it stood still or the
+ * cluster did, takes it again if it is free and the file ends where this one
+ * left it.  Else another one, such as `recover`, went on with the file: this one
+ * writes it no more, -ESTALE.
  *
  * A process that was killed would keep others of its machine waiting for 20 s.
  * So a lock's cookie says which process it is of (boot, name space of processes,
@@ -218,6 +220,8 @@ int
 ceph_lock_set(struct disk_file *f, enum disk_lock how)
 {
 	struct disk_store *s = f->store;
+	int64_t changed_ns;
+	uint64_t end = 0;
 	int err;
 
 	if (let_go(f))
@@ -232,7 +236,10 @@ ceph_lock_set(struct disk_file *f, enum disk_lock how)
 		return look(f);
 	if (err)
 		return err;
+	if (how == DISK_EXCLUSIVE && !f->folder)
+		ceph_data_bytes(f, &end, &changed_ns);
 	pthread_mutex_lock(&s->lock);
+	f->end = f->end_next = end;
 	f->has = how;
 	f->lost = false;
 	f->taken_ns = steady_ns();
@@ -265,6 +272,29 @@ due(const struct disk_store *s)
 	return f;
 }
 
+/* Takes a lock again that ended.  -EWOULDBLOCK: another one has it, or had it
+ * and wrote. */
+static int
+take_again(struct disk_file *f)
+{
+	struct disk_store *s = f->store;
+	uint64_t bytes = 0;
+	int64_t changed_ns;
+	bool same;
+	int err = take(f, f->has, f->cookie, 0);
+
+	if (err || f->has != DISK_EXCLUSIVE || f->folder)
+		return err;
+	err = ceph_data_bytes(f, &bytes, &changed_ns);
+	pthread_mutex_lock(&s->lock);
+	same = !err && (bytes == f->end || bytes == f->end_next);
+	pthread_mutex_unlock(&s->lock);
+	if (same)
+		return 0;
+	rados_unlock(s->io, f->object, lock_name, f->cookie);
+	return err && err != -ENOENT ? err : -EWOULDBLOCK;
+}
+
 void
 ceph_locks_renew(struct disk_store *s)
 {
@@ -275,12 +305,14 @@ ceph_locks_renew(struct disk_store *s)
 	while ((f = due(s))) {
 		f->renewing = true;
 		pthread_mutex_unlock(&s->lock);
-		err = take(f, f->has, f->cookie, LIBRADOS_LOCK_FLAG_MAY_RENEW);
+		err = take(f, f->has, f->cookie, LIBRADOS_LOCK_FLAG_MUST_RENEW);
+		if (err == -ENOENT)
+			err = take_again(f);
 		if (err == -EWOULDBLOCK)
 			s->host->log(s->host->ctx, LEVEL_ERROR,
-				     "the lock of %s went to another recorder "
-				     "while the cluster did not answer: it is "
-				     "written no more",
+				     "the lock of %s ended, and another one "
+				     "went on with it: this one writes it no "
+				     "more",
 				     f->object);
 		pthread_mutex_lock(&s->lock);
 		f->lost = err == -EWOULDBLOCK;

@@ -135,6 +135,37 @@ beside export r3 "$work/r3.is" --quiet
 ideal "$work/r3" good:0:3000
 cmp -n "$(stat -c %s "$work/r3.is")" "$work/r3.is" "$work/r3"
 
+# ---- a daemon that stands still until its lock is over -------------------------------
+
+spated_start
+wait_for 30 has_state "$pool" idle
+begin still
+send good:0:1000
+wait_for 30 came still 1000
+all_kept()
+{
+	[ "$(beside info still --json | jq .packets)" = 1000 ]
+}
+wait_for 30 all_kept
+kill -STOP "$spated_pid"
+is_free()
+{
+	[ "$(beside ls still --json | jq -r .state)" != recording ]
+}
+wait_for 60 is_free
+beside recover still >/dev/null
+kill -CONT "$spated_pid"
+wait_for 30 grep -q "another one went on with it" "$log"
+send good:1000:1000
+end still
+same "packets that could not be made durable" "$(info still .packets)" 1000
+spated_stop
+beside recover still >/dev/null
+beside verify still >/dev/null
+beside export still "$work/still.is" --quiet
+ideal "$work/still" good:0:2000
+cmp "$work/still.is" "$work/still"
+
 # ---- an OSD stops, and comes back ------------------------------------------------------
 
 spated_start
