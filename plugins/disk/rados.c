@@ -2,9 +2,10 @@
 /*
  * A disk that is a namespace of a RADOS pool (Ceph):
  *
- *   rados://pool/namespace?conf=/etc/ceph/ceph.conf&user=NAME
+ *   rados://pool/namespace?conf=/etc/ceph/ceph.conf&user=NAME&data=POOL
  *
- * The pool has to keep omaps: a replicated one.  Data is durable when a write
+ * The pool has to keep omaps: a replicated one.  Chunks may be in another one,
+ * which may be erasure coded; the disk's folder remembers which.  Data is durable when a write
  * is answered, on as many OSDs as the pool says, so that nothing is left to sync.
  * Operations have a time limit: a cluster that does not answer is to the core a
  * disk that hangs, and then one that fails.
@@ -25,14 +26,14 @@
 #include "contract/bytes.h"
 #include "rados.h"
 
-enum { TEXT = 512 };
+enum { TEXT = RADOS_POOL };
 
 static const uint64_t piece_most = UINT64_C(64) << 20;
 
 /* ---- where it is ------------------------------------------------------------ */
 
 struct place {
-	char pool[TEXT], name_space[TEXT], conf[TEXT], user[TEXT];
+	char pool[TEXT], name_space[TEXT], conf[TEXT], user[TEXT], data[TEXT];
 };
 
 /* Copies up to one of the characters of `end`; returns what is behind. */
@@ -64,10 +65,12 @@ place_read(struct place *p, const char *text, char *why, size_t why_bytes)
 			value = p->conf;
 		else if (*text == '=' && !strcmp(key, "user"))
 			value = p->user;
+		else if (*text == '=' && !strcmp(key, "data"))
+			value = p->data;
 		if (!value) {
 			snprintf(why, why_bytes,
-				 "'%s' is none of its options, which are conf "
-				 "and user",
+				 "'%s' is none of its options, which are "
+				 "conf, user and data",
 				 key);
 			return -EINVAL;
 		}
@@ -81,28 +84,20 @@ place_read(struct place *p, const char *text, char *why, size_t why_bytes)
 
 /* ---- room -------------------------------------------------------------------- */
 
-/* Asks the monitors for the pool's room. */
+/* Finds a pool's room in what the monitors told. */
 static int
-room_fetch(struct disk_store *s, struct disk_room *room)
+room_find(const json_t *all, const char *of, struct disk_room *room)
 {
-	const char *ask = "{\"prefix\":\"df\",\"detail\":\"detail\","
-			  "\"format\":\"json\"}";
-	char *out = NULL, *said = NULL;
-	size_t out_bytes = 0, said_bytes = 0, i;
 	uint64_t stored = 0, left = 0, quota = 0;
-	json_t *all, *pool, *stats;
-	int err = rados_mon_command(s->cluster, &ask, 1, "", 0, &out,
-				    &out_bytes, &said, &said_bytes);
+	json_t *pool, *stats;
+	int err = -ENOENT;
+	size_t i;
 
-	if (err < 0)
-		return err;
-	all = json_loadb(out, out_bytes, 0, NULL);
-	err = -ENOENT;
 	json_array_foreach(json_object_get(all, "pools"), i, pool) {
 		const char *name =
 		    json_string_value(json_object_get(pool, "name"));
 
-		if (!name || strcmp(name, s->pool) != 0)
+		if (!name || strcmp(name, of) != 0)
 			continue;
 		stats = json_object_get(pool, "stats");
 		stored = (uint64_t)json_number_value(
@@ -113,12 +108,38 @@ room_fetch(struct disk_store *s, struct disk_room *room)
 		    json_object_get(stats, "quota_bytes"));
 		err = 0;
 	}
-	json_decref(all);
-	rados_buffer_free(out);
-	rados_buffer_free(said);
 	if (quota && quota < stored + left)
 		left = quota > stored ? quota - stored : 0;
 	*room = (struct disk_room){ .total = stored + left, .free = left };
+	return err;
+}
+
+/* Asks the monitors for the pool's room.  With one for data, that is what
+ * counts, as long as there is some for names. */
+static int
+room_fetch(struct disk_store *s, struct disk_room *room)
+{
+	const char *ask = "{\"prefix\":\"df\",\"detail\":\"detail\","
+			  "\"format\":\"json\"}";
+	char *out = NULL, *said = NULL;
+	size_t out_bytes = 0, said_bytes = 0;
+	struct disk_room data;
+	json_t *all;
+	int err = rados_mon_command(s->cluster, &ask, 1, "", 0, &out,
+				    &out_bytes, &said, &said_bytes);
+
+	if (err < 0)
+		return err;
+	all = json_loadb(out, out_bytes, 0, NULL);
+	err = room_find(all, s->pool, room);
+	if (!err && s->data_pool) {
+		err = room_find(all, s->data_pool, &data);
+		room->total = data.total;
+		room->free = data.free < room->free ? data.free : room->free;
+	}
+	json_decref(all);
+	rados_buffer_free(out);
+	rados_buffer_free(said);
 	return err;
 }
 
@@ -274,13 +295,40 @@ why_not(const struct disk_args *a, const struct place *p, const char *step,
 	if (err == -EOPNOTSUPP)
 		snprintf(a->why, a->why_bytes,
 			 "the pool %s is erasure coded, and cannot keep names; "
-			 "use a replicated one",
+			 "use a replicated one, and this for ?data=",
 			 p->pool);
+	else if (err == -EBUSY)
+		snprintf(a->why, a->why_bytes,
+			 "its data is in another pool than %s", p->data);
 	else if (err == -ETIMEDOUT)
 		snprintf(a->why, a->why_bytes,
 			 "%s: the cluster does not answer", step);
 	else
 		snprintf(a->why, a->why_bytes, "%s: %s", step, strerror(-err));
+}
+
+/* Opens the pool for data. */
+static int
+data_open(struct disk_store *s, const struct disk_args *a,
+	  const struct place *p)
+{
+	int err = rados_ioctx_create(s->cluster, s->data_pool, &s->data);
+
+	if (err) {
+		snprintf(a->why, a->why_bytes,
+			 "cannot open the pool %s of its data: %s",
+			 s->data_pool, strerror(-err));
+		return err;
+	}
+	rados_ioctx_set_namespace(s->data, p->name_space);
+	rados_set_pool_full_try(s->data);
+	err = *p->data ? ceph_data_try(s->data) : 0;
+	if (err == -EOPNOTSUPP)
+		snprintf(a->why, a->why_bytes,
+			 "the pool %s cannot be written to at any place: ceph "
+			 "osd pool set %s allow_ec_overwrites true",
+			 s->data_pool, s->data_pool);
+	return err;
 }
 
 static int
@@ -303,9 +351,15 @@ connect_to(struct disk_store *s, const struct disk_args *a,
 		/* A full pool is an error, not a wait. */
 		rados_set_pool_full_try(s->io);
 		s->device = device_of(s);
+		if (s->data_pool)
+			err = data_open(s, a, p);
+	}
+	if (!err) {
 		step = "cannot make its folder";
 		err = ceph_root(s, piece_size(s));
 	}
+	if (!err && s->data_pool && !s->data)
+		err = data_open(s, a, p);
 	if (!err) {
 		step = "cannot ask for its room";
 		err = room_look(s);
@@ -331,6 +385,7 @@ ceph_open(struct disk_store **store, const struct disk_args *a)
 		return -ENOMEM;
 	s->host = a->host;
 	s->pool = strdup(p.pool);
+	s->data_pool = *p.data ? strdup(p.data) : NULL;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->renewed, NULL);
 	err = s->pool ? connect_to(s, a, &p) : -ENOMEM;
@@ -338,12 +393,15 @@ ceph_open(struct disk_store **store, const struct disk_args *a)
 		*store = s;
 		return 0;
 	}
+	if (s->data)
+		rados_ioctx_destroy(s->data);
 	if (s->io)
 		rados_ioctx_destroy(s->io);
 	if (s->cluster)
 		rados_shutdown(s->cluster);
 	pthread_cond_destroy(&s->renewed);
 	pthread_mutex_destroy(&s->lock);
+	free(s->data_pool);
 	free(s->pool);
 	free(s);
 	return err;

@@ -20,11 +20,12 @@
  */
 struct disk_store {
 	rados_t cluster;
-	rados_ioctx_t io;
+	rados_ioctx_t io;   /* names, and files that are appended to */
+	rados_ioctx_t data; /* all other files; NULL: in the same pool */
 	const struct host *host;
-	uint64_t piece;	 /* bytes of one object of a file */
-	uint64_t device; /* the pool's, in this cluster */
-	char *pool;
+	uint64_t piece;		/* bytes of one object of a file */
+	uint64_t device;	/* the pool's, in this cluster */
+	char *pool, *data_pool; /* the second may be NULL */
 
 	pthread_t keeper; /* renews locks, and asks for room */
 	/* `lock` guards what follows. */
@@ -45,7 +46,8 @@ struct disk_file {
 	bool nameless; /* it has no name yet */
 	uint64_t id;   /* of a folder: another one of its name has another */
 	uint64_t full; /* pieces that were full when last looked at; a hint */
-	char *object;  /* name of the first piece, or of the folder */
+	rados_ioctx_t io; /* of the pool where its objects are */
+	char *object;	  /* name of the first piece, or of the folder */
 
 	/* Under the store's lock: */
 	enum disk_lock has;
@@ -60,6 +62,7 @@ struct disk_file {
 };
 
 enum {
+	RADOS_POOL = 512,    /* bytes of a pool's name, with the final 0 */
 	RADOS_OBJECT = 2048, /* bytes of an object's name, with the final 0 */
 	RADOS_LOCK_S = 20,   /* a lock ends by itself after so long */
 	RADOS_RENEW_S = 5,
@@ -68,8 +71,12 @@ enum {
 
 /* ---- rados_names.c ---------------------------------------------------------- */
 
-/* Makes the disk's own folder unless it is there, and reads the size of pieces
- * from it, which `piece` is for a new one. */
+/*
+ * Makes the disk's own folder unless it is there, and reads from it the size of
+ * pieces, which `piece` is for a new one, and the name of the pool for data into
+ * s->data_pool.  Where that is given already, it is noted there.  -EBUSY: another
+ * one is.
+ */
 int ceph_root(struct disk_store *s, uint64_t piece);
 
 int ceph_file_open(struct disk_store *s, const char *path, enum disk_how how,
@@ -103,7 +110,10 @@ int ceph_data_write_start(struct disk_file *f, const void *data, size_t bytes,
 int ceph_data_bytes(struct disk_file *f, uint64_t *bytes, int64_t *changed_ns);
 
 /* Removes all pieces of a file.  0, also if there are none. */
-int ceph_data_remove(struct disk_store *s, const char *object);
+int ceph_data_remove(rados_ioctx_t io, const char *object);
+
+/* Checks that a pool can be written to at any place.  -EOPNOTSUPP: it cannot. */
+int ceph_data_try(rados_ioctx_t io);
 
 /* ---- rados_lock.c ----------------------------------------------------------- */
 

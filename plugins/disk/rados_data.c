@@ -43,8 +43,8 @@ piece_bytes(struct disk_file *f, uint64_t piece, uint64_t *bytes,
 	    time_t *changed)
 {
 	char name[PIECE_NAME];
-	int err = rados_stat(f->store->io, piece_name(f->object, piece, name),
-			     bytes, changed);
+	int err = rados_stat(f->io, piece_name(f->object, piece, name), bytes,
+			     changed);
 
 	if (err != -ENOENT)
 		return err;
@@ -120,9 +120,8 @@ ceph_data_read(struct disk_file *f, void *data, size_t bytes, uint64_t offset)
 		int got;
 
 		want = want < size - at ? want : size - at;
-		got =
-		    rados_read(f->store->io, piece_name(f->object, piece, name),
-			       (char *)data + done, want, at);
+		got = rados_read(f->io, piece_name(f->object, piece, name),
+				 (char *)data + done, want, at);
 		if (got == -ENOENT && piece)
 			break;
 		if (got < 0)
@@ -185,8 +184,7 @@ ceph_data_write(struct disk_file *f, const void *data, size_t bytes,
 		if (!op)
 			return -ENOMEM;
 		err = rados_write_op_operate2(
-		    op, f->store->io, piece_name(f->object, piece, name), NULL,
-		    0);
+		    op, f->io, piece_name(f->object, piece, name), NULL, 0);
 		rados_release_write_op(op);
 		if (err)
 			return err;
@@ -237,7 +235,7 @@ ceph_data_append(struct disk_file *f, const void *data, size_t bytes)
 		rados_write_op_assert_exists(op);
 	rados_write_op_append(op, data, bytes);
 	err = rados_write_op_operate2(
-	    op, f->store->io, piece_name(f->object, full, name), NULL, 0);
+	    op, f->io, piece_name(f->object, full, name), NULL, 0);
 	rados_release_write_op(op);
 	if (!err)
 		end_set(f, end + bytes, end + bytes);
@@ -289,8 +287,7 @@ part_start(struct disk_file *f, struct started *w, uint64_t piece,
 	if (op) {
 		atomic_fetch_add(&w->parts, 1);
 		err = rados_aio_write_op_operate(
-		    op, f->store->io, is, piece_name(f->object, piece, name),
-		    NULL, 0);
+		    op, f->io, is, piece_name(f->object, piece, name), NULL, 0);
 		if (err < 0)
 			atomic_fetch_sub(&w->parts, 1);
 		rados_release_write_op(op);
@@ -333,14 +330,14 @@ ceph_data_write_start(struct disk_file *f, const void *data, size_t bytes,
 /* Removes the pieces from this one on.  A crash may have left a gap between
  * two. */
 static int
-pieces_remove(struct disk_store *s, const char *object, uint64_t from)
+pieces_remove(rados_ioctx_t io, const char *object, uint64_t from)
 {
 	char name[PIECE_NAME];
 	unsigned gap = 0;
 	int err = 0;
 
 	for (; !err && gap < GAP; from++) {
-		err = rados_remove(s->io, piece_name(object, from, name));
+		err = rados_remove(io, piece_name(object, from, name));
 		gap = err == -ENOENT ? gap + 1 : 0;
 		if (err == -ENOENT)
 			err = 0;
@@ -349,13 +346,13 @@ pieces_remove(struct disk_store *s, const char *object, uint64_t from)
 }
 
 int
-ceph_data_remove(struct disk_store *s, const char *object)
+ceph_data_remove(rados_ioctx_t io, const char *object)
 {
-	int err = pieces_remove(s, object, 1);
+	int err = pieces_remove(io, object, 1);
 
 	/* The first one last: while it is there, the others can be found. */
 	if (!err)
-		err = rados_remove(s->io, object);
+		err = rados_remove(io, object);
 	return err == -ENOENT ? 0 : err;
 }
 
@@ -373,18 +370,36 @@ ceph_data_cut(struct disk_file *f, uint64_t bytes)
 		end_set(f, full * size + rest, bytes);
 	/* To grow, the pieces before the last have to be full. */
 	for (; !err && full < last; full++)
-		err = rados_trunc(f->store->io,
-				  piece_name(f->object, full, name), size);
-	if (!err && (bytes % size || !last))
 		err =
-		    rados_trunc(f->store->io, piece_name(f->object, last, name),
-				bytes % size);
+		    rados_trunc(f->io, piece_name(f->object, full, name), size);
+	if (!err && (bytes % size || !last))
+		err = rados_trunc(f->io, piece_name(f->object, last, name),
+				  bytes % size);
 	if (!err)
-		err = pieces_remove(f->store, f->object,
+		err = pieces_remove(f->io, f->object,
 				    last + (bytes % size || !last));
 	if (err)
 		return err;
 	__atomic_store_n(&f->full, last, __ATOMIC_RELAXED);
 	end_set(f, bytes, bytes);
 	return 0;
+}
+
+int
+ceph_data_try(rados_ioctx_t io)
+{
+	static const char object[] = "spate-try", zero[4096];
+	rados_write_op_t op = rados_create_write_op();
+	int err;
+
+	if (!op)
+		return -ENOMEM;
+	/* An erasure coded pool without overwrites refuses the second. */
+	rados_write_op_write(op, zero, sizeof zero, 0);
+	err = rados_write_op_operate2(op, io, object, NULL, 0);
+	rados_release_write_op(op);
+	if (!err)
+		err = rados_write(io, object, zero, 100, 1000);
+	rados_remove(io, object);
+	return err;
 }

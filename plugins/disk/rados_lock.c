@@ -128,10 +128,9 @@ lockers_list(struct disk_file *f, struct lockers *l)
 	       cookies = sizeof l->cookies, addresses = sizeof l->addresses;
 	int exclusive = 0;
 
-	l->n =
-	    rados_list_lockers(f->store->io, f->object, lock_name, &exclusive,
-			       l->tag, &tag, l->clients, &clients, l->cookies,
-			       &cookies, l->addresses, &addresses);
+	l->n = rados_list_lockers(
+	    f->io, f->object, lock_name, &exclusive, l->tag, &tag, l->clients,
+	    &clients, l->cookies, &cookies, l->addresses, &addresses);
 	l->exclusive = exclusive;
 	return l->n < 0 ? (int)l->n : 0;
 }
@@ -151,9 +150,9 @@ dead_break(struct disk_file *f)
 		cookie = l->cookies;
 		for (ssize_t i = 0; i < l->n; i++) {
 			if (is_dead(cookie))
-				broke |= !rados_break_lock(f->store->io,
-							   f->object, lock_name,
-							   client, cookie);
+				broke |= !rados_break_lock(f->io, f->object,
+							   lock_name, client,
+							   cookie);
 			client += strlen(client) + 1;
 			cookie += strlen(cookie) + 1;
 		}
@@ -187,11 +186,11 @@ take(struct disk_file *f, enum disk_lock how, const char *cookie, uint8_t flags)
 	int err;
 
 	if (how == DISK_EXCLUSIVE)
-		err = rados_lock_exclusive(f->store->io, f->object, lock_name,
-					   cookie, "spate", &span, flags);
+		err = rados_lock_exclusive(f->io, f->object, lock_name, cookie,
+					   "spate", &span, flags);
 	else
-		err = rados_lock_shared(f->store->io, f->object, lock_name,
-					cookie, "", "spate", &span, flags);
+		err = rados_lock_shared(f->io, f->object, lock_name, cookie, "",
+					"spate", &span, flags);
 	return err == -EBUSY || err == -EEXIST ? -EWOULDBLOCK : err;
 }
 
@@ -225,7 +224,7 @@ ceph_lock_set(struct disk_file *f, enum disk_lock how)
 	int err;
 
 	if (let_go(f))
-		rados_unlock(s->io, f->object, lock_name, f->cookie);
+		rados_unlock(f->io, f->object, lock_name, f->cookie);
 	if (how == DISK_UNLOCK)
 		return 0;
 	cookie_write(f->cookie, sizeof f->cookie);
@@ -291,7 +290,7 @@ take_again(struct disk_file *f)
 	pthread_mutex_unlock(&s->lock);
 	if (same)
 		return 0;
-	rados_unlock(s->io, f->object, lock_name, f->cookie);
+	rados_unlock(f->io, f->object, lock_name, f->cookie);
 	return err && err != -ENOENT ? err : -EWOULDBLOCK;
 }
 

@@ -2,7 +2,7 @@
 /*
  * A folder is an object whose name ends in '/', and whose omap has a key for
  * each name in it.  The value is 'd' for a folder, or 'f' and the name of the
- * file's object.  That is the path, so that `rados ls` shows what users know;
+ * file's object, or 'x' and that if the object is in the pool for data.  That is the path, so that `rados ls` shows what users know;
  * it stays as it was when the file gets another name, and with it stay the
  * data, and the lock of a file that is open.  So giving a file a new name is one
  * operation on one object, the folder, which RADOS does wholly or not at all.
@@ -35,7 +35,7 @@
 enum { VALUE = RADOS_OBJECT + 1, CHANGED = 16, NAMES_AT_ONCE = 1000 };
 
 static const char id_key[] = "id", changed_key[] = "changed",
-		  piece_key[] = "piece";
+		  piece_key[] = "piece", data_key[] = "data";
 
 /* ---- paths ----------------------------------------------------------------- */
 
@@ -184,6 +184,7 @@ name_add(struct disk_store *s, const char *folder, const char *name,
 
 struct folder_facts {
 	uint64_t id, piece;
+	char data[RADOS_POOL]; /* of the disk's own: the pool for data */
 	uint8_t changed[CHANGED];
 };
 
@@ -204,6 +205,8 @@ folder_facts(struct disk_store *s, const char *object, struct folder_facts *to)
 			to->id = read_le64(value);
 		else if (!strcmp(name, piece_key) && bytes == 8)
 			to->piece = read_le64(value);
+		else if (!strcmp(name, data_key) && bytes < RADOS_POOL)
+			memcpy(to->data, value, bytes);
 		else if (!strcmp(name, changed_key) && bytes == CHANGED)
 			memcpy(to->changed, value, CHANGED);
 	}
@@ -255,9 +258,15 @@ ceph_root(struct disk_store *s, uint64_t piece)
 	}
 	if (!err && !facts.piece)
 		err = -EBADMSG;
-	if (!err)
-		s->piece = facts.piece;
-	return err;
+	if (err)
+		return err;
+	s->piece = facts.piece;
+	if (!s->data_pool && *facts.data)
+		s->data_pool = strdup(facts.data);
+	else if (s->data_pool && !*facts.data)
+		return rados_setxattr(s->io, "/", data_key, s->data_pool,
+				      strlen(s->data_pool));
+	return s->data_pool && strcmp(s->data_pool, facts.data) ? -EBUSY : 0;
 }
 
 int
@@ -384,18 +393,27 @@ folder_remove(struct disk_store *s, const char *path)
 
 /* ---- opening ------------------------------------------------------------------ */
 
+/* Returns the pool of the object that a name's value tells. */
+static rados_ioctx_t
+pool_of(const struct disk_store *s, const char *value)
+{
+	return *value == 'x' && s->data ? s->data : s->io;
+}
+
+/* Makes an open file of a name's value. */
 static int
-file_new(struct disk_store *s, const char *object, struct disk_file **file)
+file_new(struct disk_store *s, const char *value, struct disk_file **file)
 {
 	struct disk_file *f = calloc(1, sizeof *f);
 
 	if (f)
-		f->object = strdup(object);
+		f->object = strdup(value + 1);
 	if (!f || !f->object) {
 		free(f);
 		return -ENOMEM;
 	}
 	f->store = s;
+	f->io = pool_of(s, value);
 	*file = f;
 	return 0;
 }
@@ -403,7 +421,8 @@ file_new(struct disk_store *s, const char *object, struct disk_file **file)
 static int
 folder_open(struct disk_store *s, const char *path, struct disk_file **file)
 {
-	char object[RADOS_OBJECT], parent[RADOS_OBJECT], value[VALUE];
+	char parent[RADOS_OBJECT], value[VALUE], own[VALUE] = "d";
+	char *object = own + 1;
 	struct folder_facts facts;
 	const char *name;
 	int err = folder_object(path, strlen(path), object);
@@ -412,10 +431,10 @@ folder_open(struct disk_store *s, const char *path, struct disk_file **file)
 	if (!err)
 		err = folder_facts(s, object, &facts);
 	if (err == -ENOENT && *path && !parent_of(path, parent, &name) &&
-	    !name_find(s, parent, name, value) && *value == 'f')
+	    !name_find(s, parent, name, value) && *value != 'd')
 		return -ENOTDIR;
 	if (!err)
-		err = file_new(s, object, file);
+		err = file_new(s, own, file);
 	if (err)
 		return err;
 	(*file)->folder = true;
@@ -426,7 +445,7 @@ folder_open(struct disk_store *s, const char *path, struct disk_file **file)
 /* Makes an object for a new file, whose name is the path, or if that is in use
  * the path with a number behind it. */
 static int
-object_new(struct disk_store *s, const char *path, char object[RADOS_OBJECT])
+object_new(rados_ioctx_t io, const char *path, char object[RADOS_OBJECT])
 {
 	enum { NUMBERS = 10000 };
 	int err = -EEXIST;
@@ -441,16 +460,17 @@ object_new(struct disk_store *s, const char *path, char object[RADOS_OBJECT])
 		else
 			snprintf(object, RADOS_OBJECT, "%s~%d", path, i);
 		rados_write_op_create(op, LIBRADOS_CREATE_EXCLUSIVE, NULL);
-		err = rados_write_op_operate2(op, s->io, object, NULL, 0);
+		err = rados_write_op_operate2(op, io, object, NULL, 0);
 		rados_release_write_op(op);
 	}
 	return err;
 }
 
 static int
-file_make(struct disk_store *s, const char *path, struct disk_file **file)
+file_make(struct disk_store *s, const char *path, bool appended,
+	  struct disk_file **file)
 {
-	char parent[RADOS_OBJECT], value[VALUE] = "f";
+	char parent[RADOS_OBJECT], value[VALUE];
 	const char *name;
 	int err = parent_of(path, parent, &name);
 
@@ -458,16 +478,16 @@ file_make(struct disk_store *s, const char *path, struct disk_file **file)
 		err = name_find(s, parent, name, value);
 	if (err != -ENOENT)
 		return err ? err : -EEXIST;
-	*value = 'f';
-	err = object_new(s, path, value + 1);
+	*value = s->data && !appended ? 'x' : 'f';
+	err = object_new(pool_of(s, value), path, value + 1);
 	if (err)
 		return err;
 	err = name_add(s, parent, name, value);
 	if (!err)
-		err = file_new(s, value + 1, file);
+		err = file_new(s, value, file);
 	/* -ENOENT: there is no such folder */
 	else
-		ceph_data_remove(s, value + 1);
+		ceph_data_remove(pool_of(s, value), value + 1);
 	return err;
 }
 
@@ -476,9 +496,11 @@ ceph_file_open(struct disk_store *s, const char *path, enum disk_how how,
 	       struct disk_file **file)
 {
 	char parent[RADOS_OBJECT], value[VALUE];
+	bool appended = how & DISK_APPENDED;
 	const char *name;
 	int err;
 
+	how &= ~DISK_APPENDED;
 	if (how == DISK_FOLDER)
 		return folder_open(s, path, file);
 	if (!*path)
@@ -489,10 +511,10 @@ ceph_file_open(struct disk_store *s, const char *path, enum disk_how how,
 	if (!err && *value == 'd')
 		return -EISDIR;
 	if (!err)
-		return file_new(s, value + 1, file);
+		return file_new(s, value, file);
 	if (err != -ENOENT || how == DISK_READ || how == DISK_WRITE)
 		return err;
-	err = file_make(s, path, file);
+	err = file_make(s, path, appended, file);
 	/* Another one made it meanwhile. */
 	if (err == -EEXIST && how == DISK_MAKE)
 		return ceph_file_open(s, path, DISK_WRITE, file);
@@ -504,7 +526,7 @@ ceph_file_close(struct disk_file *f)
 {
 	ceph_lock_set(f, DISK_UNLOCK);
 	if (f->nameless)
-		ceph_data_remove(f->store, f->object);
+		ceph_data_remove(f->io, f->object);
 	free(f->object);
 	free(f);
 }
@@ -512,16 +534,17 @@ ceph_file_close(struct disk_file *f)
 int
 ceph_nameless(struct disk_store *s, const char *folder, struct disk_file **file)
 {
-	char path[RADOS_OBJECT], object[RADOS_OBJECT];
+	char path[RADOS_OBJECT], value[VALUE];
 	int err;
 
 	/* The object keeps this name, and `rados ls` shows it. */
 	snprintf(path, sizeof path, "%.*s%snew-%016llx", RADOS_OBJECT - 64,
 		 folder, *folder ? "/" : "",
 		 (unsigned long long)random_number());
-	err = object_new(s, path, object);
+	*value = s->data ? 'x' : 'f';
+	err = object_new(pool_of(s, value), path, value + 1);
 	if (!err)
-		err = file_new(s, object, file);
+		err = file_new(s, value, file);
 	if (!err)
 		(*file)->nameless = true;
 	return err;
@@ -536,7 +559,8 @@ ceph_link(struct disk_file *f, const char *path)
 
 	if (err)
 		return err;
-	snprintf(value, sizeof value, "f%s", f->object);
+	snprintf(value, sizeof value, "%c%s", f->io == f->store->io ? 'f' : 'x',
+		 f->object);
 	err = name_add(f->store, parent, name, value);
 	f->nameless = err;
 	return err;
@@ -580,7 +604,7 @@ ceph_stat_at(struct disk_store *s, const char *path, struct disk_stat *is)
 		err = name_find(s, parent, name, value);
 	if (!err)
 		err = *value == 'd' ? folder_open(s, path, &f)
-				    : file_new(s, value + 1, &f);
+				    : file_new(s, value, &f);
 	if (err)
 		return err;
 	err = ceph_stat_of(f, is);
@@ -607,7 +631,7 @@ ceph_remove(struct disk_store *s, const char *path, bool folder)
 	if (!err && *value == 'd')
 		err = -EISDIR;
 	if (!err)
-		err = ceph_data_remove(s, value + 1);
+		err = ceph_data_remove(pool_of(s, value), value + 1);
 	if (!err)
 		err = change_begin(&c, s);
 	if (err)
@@ -655,6 +679,6 @@ ceph_rename(struct disk_store *s, const char *from, const char *to)
 		return err == -ECANCELED ? -ENOENT : err;
 	/* The name is given: what it meant before is only room. */
 	if (*old)
-		ceph_data_remove(s, old + 1);
+		ceph_data_remove(pool_of(s, old), old + 1);
 	return 0;
 }

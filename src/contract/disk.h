@@ -45,6 +45,9 @@ enum disk_how {
 	DISK_MAKE,   /* as DISK_WRITE, and it is made if it does not exist */
 	DISK_NEW,    /* as DISK_WRITE, and it is made and must not exist */
 	DISK_FOLDER, /* a folder, which exists */
+	/* Or'ed to DISK_MAKE and DISK_NEW: a small file, such as an index, that
+	 * is only appended to. */
+	DISK_APPENDED = 16,
 };
 
 struct disk_stat {

@@ -217,10 +217,36 @@ beside verify r6 >/dev/null
 [ "$(info r6 .packets)" -lt 20000 ] || fail "8 MiB of room took 20 MB"
 spated_stop
 
-# ---- pools that cannot do -----------------------------------------------------------------------
+# ---- pools that are erasure coded --------------------------------------------------------------
 
 ceph osd erasure-code-profile set two k=2 m=1 crush-failure-domain=osd >/dev/null
 ceph_pool coded 8 8 erasure two
 refused "is erasure coded" "$SPATE" ls --disks rados://coded/vlbi
+refused "allow_ec_overwrites" "$SPATE" ls --disks "rados://spate/coded?data=coded"
+ceph osd pool set coded allow_ec_overwrites true >/dev/null
+# It takes the OSDs some time to hear of that.
+disks=("rados://spate/coded?data=coded")
+wait_for 60 beside ls >/dev/null 2>&1
+conf_write "$(raw_stream)"
+spated_start
+wait_for 30 has_state "${disks[0]}" idle
+begin r7
+send good:0:3000
+end r7
+spated_stop
+ideal "$work/r7" good:0:3000
+# The disk itself says where its data is.
+disks=("rados://spate/coded")
+beside verify r7 >/dev/null
+beside export r7 "$work/r7.is" --quiet
+cmp "$work/r7.is" "$work/r7"
+rados -p coded -N coded ls | grep -q 'r7/r7.0000000' || fail "no chunk is in the coded pool"
+rados -p spate -N coded ls | grep -q 'r7/r7.index' || fail "no index is in the other one"
+beside rm r7 --yes >/dev/null
+same "objects in the coded pool" "$(rados -p coded -N coded ls | wc -l)" 0
+refused "in another pool" "$SPATE" ls --disks "rados://spate/coded?data=spate"
+
+# ---- and what is wrong --------------------------------------------------------------------------
+
 refused "cannot open the pool" "$SPATE" ls --disks rados://nowhere/vlbi
 refused "is none of its options" "$SPATE" ls --disks 'rados://spate/vlbi?x=y'

@@ -330,7 +330,8 @@ how_open(int flags)
 	if (flags & O_DIRECTORY)
 		return DISK_FOLDER;
 	if (flags & O_CREAT)
-		return flags & O_EXCL ? DISK_NEW : DISK_MAKE;
+		return (flags & O_EXCL ? DISK_NEW : DISK_MAKE) |
+		       (flags & O_APPEND ? DISK_APPENDED : 0);
 	return (flags & O_ACCMODE) == O_RDONLY ? DISK_READ : DISK_WRITE;
 }
 
