@@ -242,7 +242,8 @@ beside export r7 "$work/r7.is" --quiet
 cmp "$work/r7.is" "$work/r7"
 rados -p coded -N coded ls | grep -q 'r7/r7.0000000' || fail "no chunk is in the coded pool"
 rados -p spate -N coded ls | grep -q 'r7/r7.index' || fail "no index is in the other one"
-beside rm r7 --yes >/dev/null
+beside rm r7 --yes >"$work/said" 2>&1
+same "what rm says" "$(grep -c "is not there" "$work/said" || true)" 0
 same "objects in the coded pool" "$(rados -p coded -N coded ls | wc -l)" 0
 refused "in another pool" "$SPATE" ls --disks "rados://spate/coded?data=spate"
 

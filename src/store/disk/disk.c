@@ -41,6 +41,17 @@ disk_is_absolute(const char *path)
 	return *path == '/' || remote_is_path(path);
 }
 
+bool
+disk_path_same(const char *a, const char *b)
+{
+	size_t length = strlen(a);
+
+	if (remote_is_path(a))
+		length = strcspn(a, "?");
+	return !strncmp(a, b, length) &&
+	       (!b[length] || (remote_is_path(b) && b[length] == '?'));
+}
+
 char *
 disk_list_next(char **list)
 {

@@ -125,6 +125,10 @@ bool disk_is_pattern(const char *path);
  * slash, or with a scheme. */
 bool disk_is_absolute(const char *path);
 
+/* True if two paths are of the same disk, as a recording's metadata names it: a
+ * remote one may have other options behind a '?'. */
+bool disk_path_same(const char *a, const char *b);
+
 /* Returns the next path of a list like "/mnt/disk0:rados://pool/a", and advances
  * *list, which it writes to; NULL after the last.  It may be empty. */
 char *disk_list_next(char **list);

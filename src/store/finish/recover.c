@@ -337,7 +337,7 @@ is_among(const struct disks *disks, const char *path)
 {
 	for (unsigned i = 0; i < disks->n; i++) {
 		if (disks->disk[i].fd >= 0 &&
-		    !strcmp(disks->disk[i].path, path))
+		    disk_path_same(disks->disk[i].path, path))
 			return true;
 	}
 	return false;
@@ -358,7 +358,7 @@ disk_is_away(const struct recovery *r)
 		for (unsigned k = 0; is && k < r->disks->n; k++) {
 			const struct recording_part *part = &r->rec->part[k];
 
-			if (!strcmp(r->disks->disk[k].path, is) &&
+			if (disk_path_same(r->disks->disk[k].path, is) &&
 			    (part->dir < 0 || part->hangs))
 				return true;
 		}

@@ -203,7 +203,7 @@ is_here(const struct recording *rec, const char *path)
 {
 	for (unsigned i = 0; i < rec->disks->n; i++) {
 		if (rec->part[i].dir >= 0 &&
-		    !strcmp(rec->disks->disk[i].path, path))
+		    disk_path_same(rec->disks->disk[i].path, path))
 			return true;
 	}
 	return false;

@@ -280,7 +280,7 @@ static bool
 is_there(const struct disks *disks, const char *path)
 {
 	for (unsigned i = 0; i < disks->n; i++) {
-		if (!strcmp(disks->disk[i].path, path))
+		if (disk_path_same(disks->disk[i].path, path))
 			return disks->disk[i].fd >= 0;
 	}
 	return false;

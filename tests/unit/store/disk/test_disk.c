@@ -101,6 +101,43 @@ START_TEST(paths_and_patterns)
 }
 END_TEST
 
+START_TEST(schemes)
+{
+	char text[] = "/mnt/a:rados://pool/one?user=x::rados://pool/two:b";
+	char *list = text;
+
+	ck_assert_str_eq(disk_list_next(&list), "/mnt/a");
+	ck_assert_str_eq(disk_list_next(&list), "rados://pool/one?user=x");
+	ck_assert_str_eq(disk_list_next(&list), "");
+	ck_assert_str_eq(disk_list_next(&list), "rados://pool/two");
+	ck_assert_str_eq(disk_list_next(&list), "b");
+	ck_assert_ptr_null(disk_list_next(&list));
+
+	ck_assert(!disk_is_pattern("rados://pool/one?user=x"));
+	ck_assert(disk_is_absolute("rados://pool/one"));
+	ck_assert(disk_is_absolute("/mnt/a"));
+	ck_assert(!disk_is_absolute("mnt/a://b"));
+
+	ck_assert(disk_path_same("/mnt/a", "/mnt/a"));
+	ck_assert(!disk_path_same("/mnt/a", "/mnt/a?b"));
+	ck_assert(disk_path_same("rados://p/one?user=x", "rados://p/one"));
+	ck_assert(disk_path_same("rados://p/one", "rados://p/one?user=y"));
+	ck_assert(!disk_path_same("rados://p/one", "rados://p/ones"));
+	ck_assert(!disk_path_same("rados://p/ones?user=x", "rados://p/one"));
+}
+END_TEST
+
+START_TEST(no_such_plugin)
+{
+	struct fault fault;
+	struct disks disks = find("nothing://here", NULL, &fault);
+
+	ck_assert_uint_eq(disks.n, 1);
+	ck_assert_int_lt(disks.disk[0].fd, 0);
+	disks_clear(&disks);
+}
+END_TEST
+
 START_TEST(looked_at_from_outside)
 {
 	struct disk_id device = { 0 }, proc = { 0 };
@@ -482,7 +519,7 @@ START_TEST(owners)
 }
 END_TEST
 
-SUITE("disk", paths_and_patterns, looked_at_from_outside, plain_folders,
-      one_folder_counts_once, one_that_is_not_there, not_mounted, mounted,
-      no_patterns, written_to, read_from, without_openat2, changed_meanwhile,
-      owners)
+SUITE("disk", paths_and_patterns, schemes, no_such_plugin,
+      looked_at_from_outside, plain_folders, one_folder_counts_once,
+      one_that_is_not_there, not_mounted, mounted, no_patterns, written_to,
+      read_from, without_openat2, changed_meanwhile, owners)
