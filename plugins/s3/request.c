@@ -61,16 +61,34 @@ s3_crc_read(const char *text, uint32_t *crc)
 
 /* ---- what goes, and what comes ----------------------------------------- */
 
+/* Copies bytes of the body from r->at on. */
+static size_t
+body_copy(struct s3_request *r, char *to, uint64_t most)
+{
+	uint64_t skip = r->at, n, done = 0;
+
+	for (unsigned i = 0; i < r->of_n && done < most; i++) {
+		if (skip >= r->of[i].bytes) {
+			skip -= r->of[i].bytes;
+			continue;
+		}
+		n = r->of[i].bytes - skip;
+		if (n > most - done)
+			n = most - done;
+		memcpy(to + done, r->of[i].data + skip, n);
+		done += n;
+		skip = 0;
+	}
+	return done;
+}
+
 static size_t
 give(char *to, size_t size, size_t n, void *arg)
 {
 	struct s3_request *r = arg;
-	uint64_t bytes = r->bytes - r->at;
+	uint64_t left = r->bytes - r->at;
+	size_t bytes = body_copy(r, to, left < size * n ? left : size * n);
 
-	if (bytes > size * n)
-		bytes = size * n;
-	if (bytes)
-		memcpy(to, r->data + r->at, bytes);
 	r->at += bytes;
 	if (r->sent)
 		*r->sent = r->at;
@@ -300,9 +318,11 @@ s3_request_header(struct s3_request *r, const char *format, ...)
 }
 
 void
-s3_request_body(struct s3_request *r, const void *data, uint64_t bytes)
+s3_request_bodies(struct s3_request *r, const struct object_bytes *of,
+		  unsigned n, uint64_t bytes)
 {
-	r->data = data;
+	r->of = of;
+	r->of_n = n;
 	r->bytes = bytes;
 	r->at = 0;
 	curl_easy_setopt(r->easy, CURLOPT_READFUNCTION, give);
@@ -312,6 +332,13 @@ s3_request_body(struct s3_request *r, const void *data, uint64_t bytes)
 	curl_easy_setopt(r->easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)bytes);
 	curl_easy_setopt(r->easy, CURLOPT_POSTFIELDSIZE_LARGE,
 			 (curl_off_t)bytes);
+}
+
+void
+s3_request_body(struct s3_request *r, const void *data, uint64_t bytes)
+{
+	r->one = (struct object_bytes){ data, bytes };
+	s3_request_bodies(r, &r->one, bytes ? 1 : 0, bytes);
 }
 
 CURL *

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "account.h"
+#include "contract/object.h"
 
 /*
  * A request of HTTP to a bucket, signed by libcurl (AWS_SIGV4), and its reply:
@@ -25,7 +26,9 @@ struct s3_request {
 	char key[S3_KEY];
 
 	/* The body that is sent. */
-	const uint8_t *data;
+	const struct object_bytes *of;
+	unsigned of_n;
+	struct object_bytes one; /* `of` may be this */
 	uint64_t bytes, at;
 	uint64_t *sent; /* counts them; NULL: nobody does */
 
@@ -52,6 +55,8 @@ int s3_request_header(struct s3_request *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Adds a body, which must outlive the request, for PUT and POST. */
 void s3_request_body(struct s3_request *r, const void *data, uint64_t bytes);
+void s3_request_bodies(struct s3_request *r, const struct object_bytes *of,
+		       unsigned n, uint64_t bytes);
 
 /*
  * What became of the request: 0; -ENOENT: there is no such key or bucket;

@@ -281,7 +281,7 @@ piece_add(struct object_state *s, struct s3_job *j)
 {
 	int err = checksum_add(j, j->r->crc);
 
-	s3_request_body(&j->http, j->r->data, j->r->bytes);
+	s3_request_bodies(&j->http, j->r->of, j->r->of_n, j->r->bytes);
 	j->http.sent = &j->r->sent;
 	j->r->sent = 0;
 	if (s->rate)

@@ -33,6 +33,12 @@ enum object_verb {
 
 enum { OBJECT_KEY = 400 };
 
+/* A stretch of the bytes of a piece. */
+struct object_bytes {
+	const uint8_t *data;
+	uint64_t bytes;
+};
+
 /*
  * A request and its answer.  It belongs to the caller, who leaves it and the
  * memory at `data` alone from begin() until `over`, or until close().
@@ -40,8 +46,12 @@ enum { OBJECT_KEY = 400 };
 struct object_request {
 	enum object_verb verb;
 	char key[OBJECT_KEY]; /* below the URL: "r4123/r4123.index" */
-	uint8_t *data;	      /* PUT: the piece; READ: room */
-	uint64_t at;	      /* offset of the piece in the object */
+	uint8_t *data;	      /* READ: room */
+	/* PUT: the piece.  The caller may have other memory with the same bytes
+	 * in it at any time, so a plugin keeps no pointer of it. */
+	const struct object_bytes *of;
+	unsigned of_n;
+	uint64_t at; /* offset of the piece in the object */
 	/* Bytes of the piece; of READ, also how many were read. */
 	uint32_t bytes;
 	/* Bytes of the whole object.  All pieces but the last one of an object

@@ -17,17 +17,25 @@ sys.exit(tuple(map(int, m.version("moto").split(".")[:3])) < (5, 2, 5))' ||
 	skip "moto is older than 5.2.5"
 [[ $("$SPATED" --options) == *credentials_file* ]] || skip "built without libcurl"
 
-port_find 3
+port_find 4
 s3_port=$((port + 1))
 way_port=$((port + 2))
+t_port=$((port + 3))
 disks_make 2
 export HOME=$work AWS_EC2_METADATA_DISABLED=true
 unset "${!AWS_@}"
 bucket=s3://vlbi/st+1/2026
 settings+=("send : { s3 : { region = \"eu-central-1\"; part = \"5M\";
 	endpoint = \"http://127.0.0.1:$way_port\"; }; };")
-conf_write "	s : { listen = [ \"127.0.0.1:$port\" ]; block = \"6M\";
-	format = \"raw\"; prefix = 8; payload = 1024; rate = \"80Mbps\"; };"
+stream()
+{
+	printf '\t%s : { listen = [ "127.0.0.1:%s" ]; block = "%s"; format = "raw";
+		prefix = 8; payload = 1024; rate = "80Mbps"; };\n' "$@"
+}
+
+# Blocks of s go in two parts; those of t in one, out of the memory that they are
+# recorded in.
+conf_write "$(stream s "$port" 6M; stream t "$t_port" 4M)"
 
 # s3 VERB ARGS: as the user whose keys spated has
 s3()
@@ -156,30 +164,41 @@ wait_for 60 has_send "$id" done
 [ "$(sends "$id" .reconnects)" -ge 1 ] || fail "nothing broke"
 same_there a c
 
-# ---- while it is made; and a name that is taken -----------------------------------
+# ---- while it is made, also while the server takes nothing; a name that is taken ----
 
-spate record b --stream s --send "$bucket" >/dev/null
+spate record b --stream t --send "$bucket" >/dev/null
 id=$(spate sends --json | jq .id)
-gen "${sent_packets[@]}" --packets 12000 --rate 40Mbps
-settle b 12000
+many=$(send_id b --as d --to "$bucket" --follow --connections 16)
+port=$t_port
+gen "${sent_packets[@]}" --packets 6000 --rate 40Mbps
+settle b 6000
 wait_for 60 was_put b/b.index
 rm -rf "$work/got"
 s3 fetch "st+1/2026" "$work/got"
 spate ls --disks "$work/got" --json | jq -e 'select(.name == "b")' >/dev/null ||
 	fail "what is there of b is no recording"
-gen "${sent_packets[@]}" --packets 8000 --rate 40Mbps
-settle b 20000
+gen "${sent_packets[@]}" --packets 2000 --rate 40Mbps
+settle b 8000
+kill -STOP "$moto"
+at_end "kill -CONT $moto 2>/dev/null"
+# More than there is memory, which nobody keeps from the recording.
+gen "${sent_packets[@]}" --packets 80000 --rate 200Mbps
+settle b 88000
+same "drops for lack of memory" "$(info b .drops.no_buffer)" 0
+kill -CONT "$moto"
 spate stop b >/dev/null
-recorded_whole b 20000
 wait_for 60 has_send "$id" done
+wait_for 60 has_send "$many" done
+[ "$(sends "$id" .from_memory)" -gt 0 ] || fail "nothing came from memory"
 same_there b
+same_there b d
 refused "has another recording a" spate send b --as a --to "$bucket" --wait
 
 # ---- read where it is ------------------------------------------------------------------
 
 export AWS_ENDPOINT_URL=http://127.0.0.1:$s3_port AWS_REGION=eu-central-1
 same "list" "$(spate ls --disks "$bucket" --json | jq -r '.name + " " + .state' |
-	tr '\n' ,)" "a complete,b complete,c complete,"
+	tr '\n' ,)" "a complete,b complete,c complete,d complete,"
 spate verify b --disks "$bucket" >"$work/verify" || fail "$(cat "$work/verify")"
 spate export b "$work/got.bytes" --disks "$bucket" --quiet --force
 cmp "$work/own.bytes" "$work/got.bytes"

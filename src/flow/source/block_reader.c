@@ -98,3 +98,18 @@ block_reader_copy(struct block_reader *r, uint64_t number, uint64_t at,
 	}
 	return 0;
 }
+
+int
+block_reader_take(struct block_reader *r, uint64_t number, uint64_t at,
+		  uint64_t most, struct parcel *parcel, int64_t until)
+{
+	int err = find(r, number, at, until);
+
+	if (err)
+		return err;
+	if (r->parcel.at != at || r->parcel.bytes > most)
+		return -EXDEV;
+	*parcel = r->parcel;
+	r->have_parcel = false;
+	return 0;
+}

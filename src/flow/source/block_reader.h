@@ -38,4 +38,13 @@ int block_reader_copy(struct block_reader *r, uint64_t number, uint64_t at,
 		      uint32_t bytes, uint8_t *to, uint32_t *have,
 		      int64_t until);
 
+/*
+ * Gives a whole parcel away, if the block's bytes from `at` on are one of at most
+ * `most` bytes that begins there: its holder puts it.  0; -ETIMEDOUT: not yet;
+ * -EXDEV: there is no such parcel, so its bytes have to be copied; or as
+ * block_reader_copy().
+ */
+int block_reader_take(struct block_reader *r, uint64_t number, uint64_t at,
+		      uint64_t most, struct parcel *parcel, int64_t until);
+
 #endif

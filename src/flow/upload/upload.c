@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread of an upload reads the recording's index itself, and has the bytes
- * of each block copied into a stage, of which there is one per connection.
- * Their checksums are computed there, while they are in the cache; a stage is
- * kept until the store has the piece, and put again if it failed.
- *
- * Putting pieces straight out of the source's memory would save that copy, a
- * tenth of what libcurl takes, and was not done: a store may take minutes, in
- * which a recorder must get its memory back at once; and blocks on disks come in
- * parcels smaller than a piece, while a checksum has to be sent before its
- * bytes.
+ * The thread of an upload reads the recording's index itself, and gets the bytes
+ * of each block into a stage, of which there is one per connection: parcels of
+ * the source, which the stage holds until the store has the piece, and puts
+ * again if that failed.  When the recorder wants its memory, they are copied
+ * and returned at once, as they are where a piece is a part of a block, or large
+ * beside what the source has.
  *
  * Nothing here begins anew: libcurl makes connections, so an error of a request
  * is one of this request, which waits a little and is asked again.  The upload
@@ -44,6 +40,8 @@ enum {
 	STAGES_USUAL = 4,
 	PATIENCE_S = 60,
 	QUANTUM = BLOCK_QUANTUM,
+	PARCELS = 64,	     /* most of a piece that is not copied */
+	STEP = 1 << 16,	     /* bytes that are copied and summed in the cache */
 	HEAD_MOST = 1 << 20, /* bytes that are read of metadata */
 };
 
@@ -90,6 +88,11 @@ enum stage_step {
 struct upload_stage {
 	enum stage_step step;
 	struct object_request r;
+	/* The piece: parcels of the source, or one copy of its bytes. */
+	struct object_bytes of[PARCELS];
+	struct parcel parcel[PARCELS];
+	unsigned parcels; /* 0: it is copied */
+	bool copies;
 	uint8_t *data;
 	size_t room;
 	uint64_t number; /* of the block */
@@ -111,6 +114,7 @@ struct upload {
 	struct object_state *store;
 	uint32_t piece_most;
 	struct object_request ask; /* one whose answer is waited for */
+	struct object_bytes ask_of;
 	struct upload_stage stage[STAGES];
 	unsigned stages;
 	struct pacer pacer;
@@ -199,17 +203,94 @@ show(struct upload *u)
 	sender_show(&u->base, now);
 }
 
+/* ---- memory of the source ------------------------------------------------- */
+
+/* Returns the source's memory of a piece, which is not needed any more. */
+static void
+stage_drop(struct upload_stage *s)
+{
+	while (s->parcels)
+		source_put(&s->parcel[--s->parcels]);
+}
+
+/* Makes room for a copy of the piece.  0 or -ENOMEM. */
+static int
+stage_room(struct upload_stage *s)
+{
+	if (s->data && s->room >= s->r.bytes)
+		return 0;
+	free(s->data);
+	s->room = s->r.bytes;
+	s->data = malloc(s->room + 1);
+	if (!s->data)
+		s->room = 0;
+	return s->data ? 0 : -ENOMEM;
+}
+
+/* Copies what a stage has in parcels, and returns them.  0 or -ENOMEM. */
+static int
+stage_detach(struct upload_stage *s)
+{
+	uint64_t at = 0;
+
+	if (s->copies)
+		return 0;
+	if (stage_room(s))
+		return -ENOMEM;
+	for (unsigned i = 0; i < s->parcels; i++) {
+		memcpy(s->data + at, s->of[i].data, s->of[i].bytes);
+		at += s->of[i].bytes;
+	}
+	s->of[0] = (struct object_bytes){ s->data, s->r.bytes };
+	s->r.of_n = 1;
+	s->copies = true;
+	stage_drop(s);
+	return 0;
+}
+
+/* Returns all memory of the source, if the recorder wants it. */
+static int
+stages_yield(struct upload *u)
+{
+	const struct source_ops *ops = u->a.source->ops;
+	int err = 0;
+
+	if (!ops->wanted || !ops->wanted(u->a.source))
+		return 0;
+	block_reader_drop(&u->reader);
+	for (unsigned i = 0; i < u->stages && !err; i++) {
+		if (u->stage[i].parcels)
+			err = stage_detach(&u->stage[i]);
+	}
+	return err ? fail(u, "out of memory") : 0;
+}
+
+/* The descriptor that says that the recorder wants memory; -1: it cannot, since
+ * no stage has any of its. */
+static int
+source_fd(const struct upload *u)
+{
+	const struct source_ops *ops = u->a.source->ops;
+
+	for (unsigned i = 0; i < u->stages && ops->wanted; i++) {
+		if (u->stage[i].parcels)
+			return ops->fd(u->a.source);
+	}
+	return -1;
+}
+
 /* ---- requests ------------------------------------------------------------ */
 
 /* Waits until `until` (steady ns), an order, or news of a request, and moves all
- * requests on.  0, or -ECANCELED: told to stop. */
+ * requests on.  0; -ECANCELED: told to stop; or -EPROTO. */
 static int
 turn(struct upload *u, int64_t until)
 {
-	struct pollfd fd[8] = { { .fd = u->base.wake, .events = POLLIN } };
+	struct pollfd fd[8] = { { .fd = u->base.wake, .events = POLLIN },
+				{ .fd = source_fd(u), .events = POLLIN } };
 	struct timespec t = { 0 };
 	int64_t now = clock_steady();
-	unsigned n = 1 + u->ops->poll(u->store, fd + 1, 7, &until);
+	unsigned n = 2 + u->ops->poll(u->store, fd + 2, 6, &until);
 
 	if (until > now) {
 		t.tv_sec = (until - now) / NS_SECOND;
@@ -222,7 +303,7 @@ turn(struct upload *u, int64_t until)
 		return -ECANCELED;
 	u->ops->step(u->store);
 	show(u);
-	return 0;
+	return stages_yield(u);
 }
 
 /* The plugin's sentence about the last error. */
@@ -326,7 +407,8 @@ file_put(struct upload *u, const struct upload_file *f,
 
 		u->ask = (struct object_request){
 			.verb = OBJECT_PUT,
-			.data = f->data + at,
+			.of = &u->ask_of,
+			.of_n = 1,
 			.at = at,
 			.bytes = left < u->piece_most ? (uint32_t)left
 						      : u->piece_most,
@@ -335,7 +417,8 @@ file_put(struct upload *u, const struct upload_file *f,
 			.summed = true,
 		};
 		key_make(u, u->ask.key, name);
-		u->ask.crc = crc32c(0, u->ask.data, u->ask.bytes);
+		u->ask_of = (struct object_bytes){ f->data + at, u->ask.bytes };
+		u->ask.crc = crc32c(0, f->data + at, u->ask.bytes);
 		err = asked(u);
 		at += u->piece_most;
 	} while (!err && at < f->bytes);
@@ -652,22 +735,23 @@ piece_begin(struct upload *u, struct upload_stage *s)
 
 	if (bytes > u->piece_most)
 		bytes = u->piece_most;
-	if (!s->data || s->room < bytes) {
-		free(s->data);
-		s->data = malloc(bytes + 1);
-		s->room = s->data ? bytes : 0;
-	}
-	if (!s->data)
-		return fail(u, "out of memory");
 	s->number = u->number;
 	s->have = 0;
+	/* A source gives no more than half of its memory away for one piece;
+	 * and a block in several pieces is one parcel in memory. */
+	s->copies = bytes != r->bytes || bytes > u->a.memory / 2;
+	s->parcels = 0;
 	s->r = (struct object_request){ .verb = OBJECT_PUT,
-					.data = s->data,
+					.of = s->of,
+					.of_n = 1,
 					.at = at,
 					.bytes = (uint32_t)bytes,
 					.total = r->bytes,
 					.whole_crc = r->crc,
 					.summed = r->flags & INDEX_SUMMED };
+	if (s->copies && stage_room(s))
+		return fail(u, "out of memory");
+	s->of[0] = (struct object_bytes){ s->data, bytes };
 	stage_key(u, s);
 	s->step = STAGE_FILLS;
 	u->piece++;
@@ -696,29 +780,75 @@ stage_begin(struct upload *u, struct upload_stage *s)
 	return err ? err : piece_begin(u, s);
 }
 
-/* Copies what there is of the piece, and takes its checksums.  0: it is whole;
- * -ETIMEDOUT: not yet; or another -errno. */
+/* Gets the next bytes of a piece, by parcels, or a part of a QUANTUM that is
+ * copied.  0; -ETIMEDOUT: there are none yet; or another -errno. */
+static int
+stage_more(struct upload *u, struct upload_stage *s, int64_t until)
+{
+	uint32_t left = s->r.bytes - s->have, step;
+	struct parcel *p = &s->parcel[s->parcels];
+	int err = -EXDEV;
+
+	if (!s->copies && s->parcels < PARCELS)
+		err = block_reader_take(&u->reader, s->number,
+					s->r.at + s->have, left, p, until);
+	if (!err) {
+		s->of[s->parcels++] =
+		    (struct object_bytes){ p->data, p->bytes };
+		s->r.of_n = s->parcels;
+		s->have += (uint32_t)p->bytes;
+		return 0;
+	}
+	if (err != -EXDEV)
+		return err;
+	err = stage_detach(s);
+	if (err)
+		return err;
+	step = STEP - s->have % STEP;
+	return block_reader_copy(&u->reader, s->number, s->r.at,
+				 s->have + (left < step ? left : step), s->data,
+				 &s->have, until);
+}
+
+/* Takes the checksums of bytes that came: of the piece from `from` on. */
+static void
+stage_sum(struct upload *u, struct upload_stage *s, uint32_t from,
+	  const uint8_t *data)
+{
+	uint32_t *sums = u->block[s->number].sums;
+
+	while (from < s->have) {
+		uint32_t to = (from / QUANTUM + 1) * QUANTUM, end, *sum;
+
+		end = to < s->have ? to : s->have;
+		sum = &sums[(s->r.at + from) / QUANTUM];
+		*sum = crc32c(*sum, data, end - from);
+		data += end - from;
+		if (end == to || end == s->r.bytes)
+			s->r.crc =
+			    crc32c_join(crc32c_shift((end - 1) % QUANTUM + 1),
+					s->r.crc, *sum);
+		from = end;
+	}
+}
+
+/* Gets what there is of the piece.  0: it is whole; -ETIMEDOUT: not yet; or
+ * another -errno. */
 static int
 stage_fill(struct upload *u, struct upload_stage *s, int64_t until)
 {
-	struct upload_block *b = &u->block[s->number];
 	int err = 0;
 
 	while (!err && s->have < s->r.bytes) {
-		uint32_t from = s->have / QUANTUM * QUANTUM;
-		uint32_t to = from + QUANTUM, crc;
+		uint32_t from = s->have;
 
-		if (to > s->r.bytes)
-			to = s->r.bytes;
 		sender_into(&u->base);
-		err = block_reader_copy(&u->reader, s->number, s->r.at, to,
-					s->data, &s->have, until);
+		err = stage_more(u, s, until);
 		sender_out(&u->base);
-		if (err)
-			break;
-		crc = crc32c(0, s->data + from, to - from);
-		b->sums[(s->r.at + from) / QUANTUM] = crc;
-		s->r.crc = crc32c_join(crc32c_shift(to - from), s->r.crc, crc);
+		if (s->have > from)
+			stage_sum(u, s, from,
+				  s->copies ? s->data + from
+					    : s->of[s->parcels - 1].data);
 	}
 	return err;
 }
@@ -765,6 +895,7 @@ fill_go(struct upload *u, struct upload_stage *s, bool busy, int64_t *until)
 	if (err == -ENOMEM)
 		return fail(u, "out of memory");
 	leave_out(u, s->number, err);
+	stage_drop(s);
 	s->step = STAGE_FREE;
 	return 0;
 }
@@ -821,6 +952,7 @@ stage_take(struct upload *u, struct upload_stage *s)
 		stat_take(u, s);
 		return 0;
 	}
+	stage_drop(s);
 	u->done_bytes += s->r.bytes;
 	b->pieces_done++;
 	if (b->step == BLOCK_SENT &&
@@ -1026,7 +1158,6 @@ blocks_send(struct upload *u)
 	if (u->base.facts.state != SENDER_CONNECTING)
 		say(u, SENDER_SENDING, "");
 	while (!err && (busy || has_more(u))) {
-		block_reader_yield(&u->reader);
 		err = stages_step(u, &until, &busy);
 		if (!err)
 			err = turn(u, until);
@@ -1228,9 +1359,11 @@ close_all(struct upload *u)
 		recording_close(u->rec);
 	for (unsigned i = 0; i < u->disks.n; i++)
 		disk_close(&u->disks.disk[i]);
-	source_close(u->a.source);
-	for (unsigned i = 0; i < u->stages; i++)
+	for (unsigned i = 0; i < u->stages; i++) {
+		stage_drop(&u->stage[i]);
 		free(u->stage[i].data);
+	}
+	source_close(u->a.source);
 	for (size_t i = 0; i < u->room; i++)
 		free(u->block[i].sums);
 	free(u->block);

@@ -40,7 +40,8 @@ struct upload_args {
 	struct source *source;
 	/* Bits per second; or SEND_RATE_FREE or SEND_RATE_DATA. */
 	uint64_t rate;
-	unsigned connections; /* 0: the plugin chooses */
+	unsigned connections; /* 0: four */
+	uint64_t memory;      /* bytes that the source has for its parcels */
 	/* Puts a recording that grows, to its end; false: such a recording is
 	 * refused. */
 	bool follow;
