@@ -50,10 +50,10 @@ const struct option_key s3_options[] = {
 	{ .name = "part",
 	  .type = OPTION_BYTES,
 	  .offset = AT(part),
-	  .fallback = "32M",
+	  .fallback = "64M",
 	  .min = 5 << 20,
 	  .max = 1 << 30,
-	  .help = "longer files are sent in parts of this size; each "
+	  .help = "longer files are sent in parts of this size, of which each "
 		  "connection keeps one in memory" },
 	{ .name = "ca_file",
 	  .type = OPTION_TEXT,

@@ -97,6 +97,9 @@ struct s3_job {
 
 struct object_state {
 	struct s3_account account;
+	const struct s3_options *o;
+	char *to;	 /* URL */
+	int64_t renewed; /* steady ns, when the keys were; 0: never */
 	struct host host;
 	CURLM *multi;
 	int epoll;
@@ -679,12 +682,32 @@ checked(struct object_state *s, struct s3_job *j, int err)
 	job_over(s, j, err);
 }
 
+/* Keys with an end are renewed where they lie: reads them again.  True if they
+ * are other ones than those of requests that are still on their way. */
+static bool
+keys_renew(struct object_state *s)
+{
+	struct s3_account a;
+	char why[SEND_SENTENCE];
+	bool new = !s3_account_make(&a, s->o, s->to, why, sizeof why) &&
+		   strcmp(a.key, s->account.key) != 0;
+
+	if (new) {
+		s->account = a;
+		s->renewed = steady();
+	}
+	s3_account_clear(&a);
+	return new || (s->renewed && steady() - s->renewed < NS_SECOND * 60);
+}
+
 static void
 job_next(struct object_state *s, struct s3_job *j, CURLcode code)
 {
 	char word[64], why[SEND_SENTENCE];
 	int err = s3_request_result(&j->http, code, word, why, sizeof why);
 
+	if (err && !strcmp(word, "ExpiredToken") && keys_renew(s))
+		err = -EAGAIN;
 	/* What need not succeed says nothing. */
 	if (err && j->step != JOB_UPLOADS && j->step != JOB_ABORT)
 		strcpy(s->why, why);
@@ -745,6 +768,12 @@ s3_open(struct object_state **state, const struct send_args *args,
 	if (err)
 		goto fail;
 	s->host = *args->host;
+	s->o = o;
+	s->to = strdup(args->to);
+	if (!s->to) {
+		err = -ENOMEM;
+		goto fail;
+	}
 	s->part = *piece = (uint32_t)(o->part / MIB * MIB);
 	curl_multi_setopt(s->multi, CURLMOPT_SOCKETFUNCTION, socket_watch);
 	curl_multi_setopt(s->multi, CURLMOPT_SOCKETDATA, s);
@@ -872,6 +901,7 @@ s3_close(struct object_state *s)
 	if (s->epoll >= 0)
 		close(s->epoll);
 	s3_account_clear(&s->account);
+	free(s->to);
 	free(s);
 }
 
