@@ -566,6 +566,16 @@ verified
 
 # What cannot be rebuilt is named, and one without an end is left to recover.
 records vbs 0
+python3 - "$(file 1 r.index)" <<-'END'
+	import sys
+	with open(sys.argv[1], "r+b") as f:
+	    raw = f.read()
+	    f.seek(0)
+	    f.write(raw[64:])
+	    f.truncate()
+END
+"$SPATE" ls r --disks "$(disks_list)" >"$work/said"
+grep -q "1 block away" "$work/said" || fail "ls says $(cat "$work/said")"
 dies 1
 mend rebuild r
 same "without parity" "$status $(jq '.lost > 0' "$work/mended")" "1 true"
