@@ -356,11 +356,32 @@ ceph_data_remove(rados_ioctx_t io, const char *object)
 	return err == -ENOENT ? 0 : err;
 }
 
+/* Makes a piece shorter or longer, also one that does not exist yet, which RADOS
+ * would leave at that. */
+static int
+piece_cut(struct disk_file *f, uint64_t piece, uint64_t bytes)
+{
+	rados_write_op_t op = rados_create_write_op();
+	char name[PIECE_NAME];
+	int err;
+
+	if (!op)
+		return -ENOMEM;
+	if (piece)
+		rados_write_op_create(op, LIBRADOS_CREATE_IDEMPOTENT, NULL);
+	else
+		rados_write_op_assert_exists(op);
+	rados_write_op_truncate(op, bytes);
+	err = rados_write_op_operate2(
+	    op, f->io, piece_name(f->object, piece, name), NULL, 0);
+	rados_release_write_op(op);
+	return err;
+}
+
 int
 ceph_data_cut(struct disk_file *f, uint64_t bytes)
 {
 	uint64_t size = f->store->piece, full, rest, last = bytes / size;
-	char name[PIECE_NAME];
 	time_t changed;
 	int err = f->folder ? -EISDIR : pieces_full(f, &full, &rest, &changed);
 
@@ -370,11 +391,9 @@ ceph_data_cut(struct disk_file *f, uint64_t bytes)
 		end_set(f, full * size + rest, bytes);
 	/* To grow, the pieces before the last have to be full. */
 	for (; !err && full < last; full++)
-		err =
-		    rados_trunc(f->io, piece_name(f->object, full, name), size);
+		err = piece_cut(f, full, size);
 	if (!err && (bytes % size || !last))
-		err = rados_trunc(f->io, piece_name(f->object, last, name),
-				  bytes % size);
+		err = piece_cut(f, last, bytes % size);
 	if (!err)
 		err = pieces_remove(f->io, f->object,
 				    last + (bytes % size || !last));

@@ -273,6 +273,7 @@ int
 ceph_make_folder(struct disk_store *s, const char *path)
 {
 	char parent[RADOS_OBJECT], object[RADOS_OBJECT], value[VALUE];
+	struct folder_facts facts;
 	const char *name;
 	struct folder_change c;
 	int err = parent_of(path, parent, &name), made;
@@ -285,6 +286,8 @@ ceph_make_folder(struct disk_store *s, const char *path)
 	if (!err && *value != 'd')
 		return -EEXIST;
 	if (err && err != -ENOENT)
+		return err;
+	if (err && folder_facts(s, parent, &facts))
 		return err;
 	made = folder_new(s, object, 0);
 	if (made && made != -EEXIST)

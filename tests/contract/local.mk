@@ -145,6 +145,12 @@ tests_contract_test_write_SOURCES = %D%/test_write.c $(WRITE_BENCH)
 tests_contract_test_write_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_contract_test_write_LDADD = $(SUITE_LIBS) -ldl
 
+check_PROGRAMS += tests/contract/test_disk
+TESTS += tests/contract/test_disk
+tests_contract_test_disk_SOURCES = %D%/test_disk.c
+tests_contract_test_disk_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_contract_test_disk_LDADD = $(STORE_LIBS) $(SUITE_LIBS)
+
 check_PROGRAMS += tests/contract/test_write_many
 TESTS += tests/contract/test_write_many
 tests_contract_test_write_many_SOURCES = %D%/test_write_many.c $(WRITE_BENCH)

@@ -34,6 +34,17 @@ objects()
 	rados -p "${1:-spate}" -N vlbi ls | sort
 }
 
+# ---- it does what a folder does ----------------------------------------------
+
+# With objects of 1 MiB, so that a file has some.
+(
+	cd "$top_builddir"
+	[ ! -x tests/contract/test_disk ] ||
+		CEPH_ARGS=--osd_max_object_size=1048576 \
+			SPATE_DISK=rados://spate/contract tests/contract/test_disk
+)
+same "objects that it left" "$(rados -p spate -N contract ls)" /
+
 # ---- a recording, and all that reads it -------------------------------------
 
 conf_write "$(raw_stream)"
