@@ -153,11 +153,16 @@ wait_for 30 has_state "$pool" idle
 begin still
 send good:0:1000
 wait_for 30 came still 1000
+# NAME N: waits until so many packets are durable
 all_kept()
 {
-	[ "$(beside info still --json | jq .packets)" = 1000 ]
+	wait_for 30 is_kept "$@"
 }
-wait_for 30 all_kept
+is_kept()
+{
+	[ "$(beside info "$1" --json | jq .packets)" = "$2" ]
+}
+all_kept still 1000
 kill -STOP "$spated_pid"
 is_free()
 {
@@ -211,6 +216,25 @@ send good:1000:2000
 end r5
 ideal "$work/r5" good:0:3000
 exported r5 "$work/r5"
+
+# ---- a cluster that stands still: the folder takes its blocks ---------------------------------
+
+begin paused
+send good:0:1000
+wait_for 30 came paused 1000
+all_kept paused 1000
+ceph osd pause >/dev/null
+send good:1000:3000
+wait_for 60 has_state "$pool" hung failed missing
+send good:4000:1000
+ceph osd unpause >/dev/null
+wait_for 120 has_state "$pool" idle writing
+end paused
+same "packets while it stood still" "$(info paused .packets)" 5000
+beside verify paused >/dev/null
+ideal "$work/paused" good:0:5000
+beside export paused "$work/paused.is" --quiet
+cmp "$work/paused.is" "$work/paused"
 spated_stop
 
 # ---- a pool without room ---------------------------------------------------------------------
