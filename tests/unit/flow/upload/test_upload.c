@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/* An upload into a store in memory, which is busy, forgets, or has something
+ * already. */
+#include "flow/upload/upload.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/crc32c.h"
+#include "contract/object.h"
+#include "flow/source/source_disk.h"
+#include "lib/made_read.h"
+
+/* ---- the store ----------------------------------------------------------- */
+
+enum { KEPT = 64, ASKED = 16, BLOCKS = 20, PIECE = 1 << 20, ROOM = 65536 };
+
+/* All of it belongs to the upload's thread, or to the test while there is
+ * none. */
+static struct kept {
+	char key[OBJECT_KEY];
+	uint8_t data[ROOM];
+	uint64_t bytes;
+	uint32_t crc;
+} kept[KEPT];
+static unsigned kept_n;
+static struct object_request *asked[ASKED];
+static unsigned asks, chunks_put, wrong;
+static unsigned busy_each;  /* every such request fails once; 0: none */
+static const char *forgets; /* a key that it takes, and does not keep */
+
+static struct kept *
+kept_of(const char *key)
+{
+	for (unsigned i = 0; i < kept_n; i++) {
+		if (!strcmp(kept[i].key, key))
+			return &kept[i];
+	}
+	return NULL;
+}
+
+/* Whatever the index names is there, as it says. */
+static void
+index_look(const struct kept *k)
+{
+	struct index_record r;
+	const struct kept *chunk;
+	char key[OBJECT_KEY];
+
+	for (uint64_t at = 0; at < k->bytes; at += INDEX_BYTES) {
+		wrong += index_unpack(&r, k->data + at) != 0;
+		if (r.kind != INDEX_BLOCK)
+			continue;
+		snprintf(key, sizeof key, "copy/copy.%08u", (unsigned)r.number);
+		if (forgets && !strcmp(forgets, key))
+			continue;
+		chunk = kept_of(key);
+		wrong +=
+		    !chunk || chunk->bytes != r.bytes || chunk->crc != r.crc;
+	}
+}
+
+static void
+put(const struct object_request *r)
+{
+	struct kept *k = kept_of(r->key);
+	uint64_t bytes = 0;
+
+	chunks_put += strstr(r->key, "/copy.0") != NULL;
+	if (forgets && !strcmp(forgets, r->key))
+		return;
+	if (!k)
+		k = &kept[kept_n++];
+	snprintf(k->key, sizeof k->key, "%s", r->key);
+	for (unsigned i = 0; i < r->of_n; i++) {
+		if (bytes + r->of[i].bytes > sizeof k->data) {
+			wrong++;
+			return;
+		}
+		memcpy(k->data + bytes, r->of[i].data, r->of[i].bytes);
+		bytes += r->of[i].bytes;
+	}
+	k->bytes = bytes;
+	k->crc = crc32c(0, k->data, bytes);
+	wrong += bytes != r->bytes || bytes != r->total || k->crc != r->crc ||
+		 !r->summed || r->whole_crc != r->crc;
+	if (strstr(r->key, ".index"))
+		index_look(k);
+}
+
+static int
+carry_out(struct object_request *r)
+{
+	struct kept *k = kept_of(r->key);
+
+	if (r->verb == OBJECT_PUT)
+		put(r);
+	for (unsigned i = 0; r->verb == OBJECT_LIST && i < kept_n; i++) {
+		if (!strncmp(kept[i].key, r->key, strlen(r->key)))
+			r->found(r, kept[i].key, kept[i].bytes);
+	}
+	if (r->verb == OBJECT_PUT || r->verb == OBJECT_LIST)
+		return 0;
+	if (!k)
+		return -ENOENT;
+	if (r->verb == OBJECT_READ) {
+		r->bytes = r->bytes < k->bytes ? r->bytes : (uint32_t)k->bytes;
+		memcpy(r->data, k->data, r->bytes);
+	}
+	r->total = k->bytes;
+	r->whole_crc = k->crc;
+	r->summed = true;
+	return 0;
+}
+
+static int
+store_open(struct object_state **state, const struct send_args *args,
+	   uint32_t *piece)
+{
+	(void)args;
+	*state = NULL;
+	*piece = PIECE;
+	return 0;
+}
+
+static int
+store_begin(struct object_state *state, struct object_request *r)
+{
+	unsigned i = 0;
+
+	(void)state;
+	while (asked[i])
+		i++;
+	asked[i] = r;
+	r->over = false;
+	return 0;
+}
+
+static void
+store_step(struct object_state *state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ASKED; i++) {
+		struct object_request *r = asked[i];
+
+		if (!r)
+			continue;
+		asked[i] = NULL;
+		r->err = busy_each && ++asks % busy_each == 0 ? -EAGAIN
+							      : carry_out(r);
+		r->over = true;
+	}
+}
+
+static unsigned
+store_poll(struct object_state *state, struct pollfd *fd, unsigned most,
+	   int64_t *until)
+{
+	(void)state, (void)fd, (void)most;
+	for (unsigned i = 0; i < ASKED; i++) {
+		if (asked[i])
+			*until = 0;
+	}
+	return 0;
+}
+
+static void
+store_facts(struct object_state *state, struct send_facts *facts)
+{
+	(void)state;
+	snprintf(facts->why, sizeof facts->why, "it is busy");
+}
+
+static void
+store_rate(struct object_state *state, uint64_t bits)
+{
+	(void)state, (void)bits;
+}
+
+static void
+store_close(struct object_state *state)
+{
+	(void)state;
+	memset(asked, 0, sizeof asked);
+}
+
+static const struct object_ops objects = {
+	.open = store_open,
+	.begin = store_begin,
+	.step = store_step,
+	.poll = store_poll,
+	.facts = store_facts,
+	.rate = store_rate,
+	.close = store_close,
+};
+static const struct send_ops ops = { .objects = &objects };
+
+/* ---- an upload ------------------------------------------------------------ */
+
+static struct made m;
+static struct sender_facts facts;
+
+/* A recording of BLOCKS blocks on three disks, and an empty store. */
+static void
+begin(void)
+{
+	made_begin(&m);
+	m.quantum = 1024;
+	made_blocks(&m, BLOCKS);
+	made_end(&m, BLOCKS);
+	kept_n = asks = chunks_put = wrong = busy_each = 0;
+	forgets = NULL;
+}
+
+/* Uploads it as "copy", and checks how that ends. */
+static void
+upload(enum sender_state end)
+{
+	struct disk_list *list = disk_list_make();
+	const struct source_disk_args from = { .list = list,
+					       .name = MADE_NAME,
+					       .memory = 1 << 20,
+					       .verify = true,
+					       .sub = -1 };
+	struct upload_args a = { .name = MADE_NAME,
+				 .to = "none://store",
+				 .as = "copy",
+				 .ops = &ops,
+				 .list = list,
+				 .memory = 1 << 20 };
+	struct sender *sender;
+	struct fault fault;
+
+	for (unsigned i = 0; i < MADE_DISKS; i++)
+		ck_assert_int_eq(
+		    disk_list_set(list, m.disks.disk[i].path, false, true), 0);
+	ck_assert_int_eq(source_disk_make(&a.source, &from), 0);
+	ck_assert_int_eq(upload_start(&sender, &a, &fault), 0);
+	for (unsigned n = 0; n < 6000 && !sender_ended(sender); n++)
+		usleep(10000);
+	ck_assert(sender_ended(sender));
+	sender_facts(sender, &facts);
+	ck_assert(sender_free(sender));
+	disk_list_drop(list);
+	ck_assert_msg(facts.state == end, "it ended as %d: %s", facts.state,
+		      facts.why);
+	ck_assert_uint_eq(wrong, 0);
+}
+
+static void
+finish(void)
+{
+	made_finish(&m);
+}
+
+/* Counts the records of blocks in the index that is there. */
+static unsigned
+indexed(void)
+{
+	const struct kept *k = kept_of("copy/copy.index");
+	struct index_record r = { 0 };
+	unsigned n = 0;
+
+	ck_assert_ptr_nonnull(k);
+	for (uint64_t at = 0; at < k->bytes; at += INDEX_BYTES) {
+		ck_assert_int_eq(index_unpack(&r, k->data + at), 0);
+		n += r.kind == INDEX_BLOCK;
+	}
+	ck_assert_int_eq(r.kind, INDEX_END);
+	return n;
+}
+
+START_TEST(all_of_it_arrives)
+{
+	begin();
+	upload(SENDER_DONE);
+	ck_assert_uint_eq(kept_n, BLOCKS + 3);
+	ck_assert_uint_eq(indexed(), BLOCKS);
+	ck_assert_uint_eq(facts.bytes, BLOCKS * MADE_BLOCK);
+	ck_assert_uint_eq(facts.packets, BLOCKS * MADE_SLOTS);
+	/* Again, there is nothing to send. */
+	chunks_put = 0;
+	upload(SENDER_DONE);
+	ck_assert_uint_eq(chunks_put, 0);
+	ck_assert_uint_eq(facts.there, BLOCKS * MADE_BLOCK);
+	finish();
+}
+END_TEST
+
+START_TEST(a_store_may_be_busy)
+{
+	begin();
+	busy_each = 5;
+	upload(SENDER_DONE);
+	ck_assert_uint_eq(kept_n, BLOCKS + 3);
+	ck_assert_uint_eq(indexed(), BLOCKS);
+	finish();
+}
+END_TEST
+
+START_TEST(what_differs_is_sent_again)
+{
+	struct kept *k;
+
+	begin();
+	upload(SENDER_DONE);
+	k = kept_of("copy/copy.00000007");
+	k->data[5] ^= 1;
+	k->crc = crc32c(0, k->data, k->bytes);
+	kept_of("copy/copy.00000009")->bytes--;
+	chunks_put = 0;
+	upload(SENDER_DONE);
+	ck_assert_uint_eq(chunks_put, 2);
+	ck_assert_uint_eq(indexed(), BLOCKS);
+	finish();
+}
+END_TEST
+
+START_TEST(a_store_that_forgets_is_found_out)
+{
+	begin();
+	forgets = "copy/copy.00000011";
+	upload(SENDER_FAILED);
+	ck_assert_ptr_nonnull(strstr(facts.why, "1 chunks are missing"));
+	finish();
+}
+END_TEST
+
+START_TEST(a_damaged_block_is_left_out)
+{
+	FILE *file;
+
+	begin();
+	file = fopen(made_path(&m, 1, "rec.00000004"), "r+");
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(fseek(file, 100, SEEK_SET), 0);
+	fputs("damage", file);
+	fclose(file);
+	upload(SENDER_DONE);
+	ck_assert_ptr_nonnull(strstr(facts.why, "1 chunks could not be read"));
+	ck_assert_uint_eq(indexed(), BLOCKS - 1);
+	ck_assert_ptr_null(kept_of("copy/copy.00000004"));
+	ck_assert_uint_eq(facts.unreadable, MADE_SLOTS);
+	finish();
+}
+END_TEST
+
+START_TEST(another_recording_stays)
+{
+	static const char other[] = "{\"spate\":1,\"name\":\"copy\"}\n";
+
+	begin();
+	kept[0] = (struct kept){ .key = "copy/copy.meta.jsonl",
+				 .bytes = sizeof other - 1 };
+	memcpy(kept[0].data, other, sizeof other - 1);
+	kept_n = 1;
+	upload(SENDER_FAILED);
+	ck_assert_ptr_nonnull(strstr(facts.why, "has another recording copy"));
+	ck_assert_uint_eq(kept_n, 1);
+	ck_assert_mem_eq(kept[0].data, other, sizeof other - 1);
+	finish();
+}
+END_TEST
+
+SUITE_THREADS("upload", NULL, all_of_it_arrives, a_store_may_be_busy,
+	      what_differs_is_sent_again, a_store_that_forgets_is_found_out,
+	      a_damaged_block_is_left_out, another_recording_stays)
