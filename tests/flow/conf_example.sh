@@ -8,6 +8,8 @@
 
 [ -e "$top_builddir/plugins/.libs/receive-ucx.so" ] ||
 	skip "spate was built without libucx, whose keys are in the example"
+[ -e "$top_builddir/plugins/.libs/send-s3.so" ] ||
+	skip "spate was built without libcurl, whose keys are in the example"
 example=$top_srcdir/conf/spate.conf
 page=$top_srcdir/man/spate.conf.5
 
