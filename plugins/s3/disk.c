@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,6 +101,25 @@ struct s3_ask {
 	char why[SENTENCE], word[WORD];
 };
 
+/* Performs a request.  OpenSSL writes to a connection that has gone with a
+ * SIGPIPE, which would end a command: this thread takes it. */
+static CURLcode
+perform(CURL *easy)
+{
+	const struct timespec at_once = { 0 };
+	sigset_t pipes, old;
+	CURLcode code;
+
+	sigemptyset(&pipes);
+	sigaddset(&pipes, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &pipes, &old);
+	code = curl_easy_perform(easy);
+	if (!sigismember(&old, SIGPIPE))
+		sigtimedwait(&pipes, NULL, &at_once);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return code;
+}
+
 static int
 ask_once(struct disk_store *s, struct s3_ask *a)
 {
@@ -112,8 +132,8 @@ ask_once(struct disk_store *s, struct s3_ask *a)
 	a->http.room = a->room;
 	if (err)
 		return err;
-	return s3_request_result(&a->http, curl_easy_perform(a->http.easy),
-				 a->word, a->why, sizeof a->why);
+	return s3_request_result(&a->http, perform(a->http.easy), a->word,
+				 a->why, sizeof a->why);
 }
 
 static void
