@@ -57,7 +57,7 @@ noinst_PROGRAMS += tests/fuzz/fuzz_sg tests/fuzz/fuzz_foreign
 tests_fuzz_fuzz_sg_SOURCES = %D%/fuzz_sg.c
 tests_fuzz_fuzz_sg_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_foreign_SOURCES = %D%/fuzz_foreign.c \
-	src/base/fault.c src/base/text.c src/store/disk/disk.c src/store/disk/layout.c src/store/disk/sg.c tests/fuzz/no_remote.c
+	src/base/fault.c src/base/text.c src/store/disk/disk.c src/store/disk/layout.c src/store/disk/sg.c %D%/no_remote.c
 tests_fuzz_fuzz_foreign_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_foreign_LDADD = $(JANSSON_LIBS)
 
@@ -73,7 +73,7 @@ noinst_PROGRAMS += tests/fuzz/fuzz_copy
 tests_fuzz_fuzz_copy_SOURCES = %D%/fuzz_copy.c \
 	src/base/fault.c src/base/text.c src/flow/copy/copy_blocks.c \
 	src/store/disk/disk.c src/store/disk/file.c src/store/disk/layout.c \
-	src/store/disk/sg.c tests/fuzz/no_remote.c src/store/record/index.c \
+	src/store/disk/sg.c %D%/no_remote.c src/store/record/index.c \
 	src/wire/copy.c src/wire/frame.c
 tests_fuzz_fuzz_copy_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_copy_LDADD = $(JANSSON_LIBS)
@@ -87,15 +87,17 @@ tests_fuzz_fuzz_handshake_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 
 # Checksums of blocks, as they lie beside an index.
 noinst_PROGRAMS += tests/fuzz/fuzz_sums
-tests_fuzz_fuzz_sums_SOURCES = %D%/fuzz_sums.c
+tests_fuzz_fuzz_sums_SOURCES = %D%/fuzz_sums.c src/base/fault.c \
+	src/base/text.c src/store/disk/disk.c src/store/disk/layout.c \
+	src/store/disk/sg.c %D%/no_remote.c
 tests_fuzz_fuzz_sums_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
-tests_fuzz_fuzz_sums_LDADD = $(ISAL_LIBS)
+tests_fuzz_fuzz_sums_LDADD = $(ISAL_LIBS) $(JANSSON_LIBS)
 
 # Lists of parity, and tails of parity blocks.
 noinst_PROGRAMS += tests/fuzz/fuzz_parity
 tests_fuzz_fuzz_parity_SOURCES = %D%/fuzz_parity.c src/base/crc32c.c \
 	src/base/fault.c src/base/text.c src/store/disk/disk.c \
-	src/store/disk/file.c src/store/disk/layout.c src/store/disk/sg.c tests/fuzz/no_remote.c \
+	src/store/disk/file.c src/store/disk/layout.c src/store/disk/sg.c %D%/no_remote.c \
 	src/store/record/index.c
 tests_fuzz_fuzz_parity_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_parity_LDADD = $(JANSSON_LIBS) $(ISAL_LIBS)
@@ -105,7 +107,7 @@ noinst_PROGRAMS += tests/fuzz/fuzz_leftovers
 tests_fuzz_fuzz_leftovers_SOURCES = %D%/fuzz_leftovers.c \
 	src/base/clock.c src/base/crc32c.c src/base/fault.c src/base/shape.c \
 	src/base/text.c src/base/units.c src/store/disk/disk.c \
-	src/store/disk/file.c src/store/disk/layout.c src/store/disk/sg.c tests/fuzz/no_remote.c \
+	src/store/disk/file.c src/store/disk/layout.c src/store/disk/sg.c %D%/no_remote.c \
 	src/store/record/index.c src/store/record/meta.c \
 	src/store/record/notes.c
 tests_fuzz_fuzz_leftovers_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
@@ -123,7 +125,7 @@ noinst_PROGRAMS += tests/fuzz/fuzz_scan
 tests_fuzz_fuzz_scan_SOURCES = %D%/fuzz_scan.c \
 	src/base/conf.c src/base/fault.c src/base/text.c src/base/shape.c src/base/units.c \
 	src/base/keys.c src/control/answer.c \
-	src/daemon/schedule/scan.c src/store/disk/disk.c src/store/disk/layout.c src/store/disk/sg.c tests/fuzz/no_remote.c
+	src/daemon/schedule/scan.c src/store/disk/disk.c src/store/disk/layout.c src/store/disk/sg.c %D%/no_remote.c
 tests_fuzz_fuzz_scan_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_scan_LDADD = $(LIBCONFIG_LIBS) $(JANSSON_LIBS)
 
@@ -133,7 +135,7 @@ FUZZ_IMPORT_SOURCES = %D%/fuzz_import.c \
 	src/cli/schedule/import_scans.c \
 	src/cli/schedule/import_snp.c src/cli/schedule/import_time.c \
 	src/cli/schedule/import_vex.c src/cli/show/args.c src/base/clock.c \
-	src/store/disk/disk.c src/store/disk/layout.c src/store/disk/sg.c tests/fuzz/no_remote.c
+	src/store/disk/disk.c src/store/disk/layout.c src/store/disk/sg.c %D%/no_remote.c
 noinst_PROGRAMS += tests/fuzz/fuzz_snp tests/fuzz/fuzz_vex
 tests_fuzz_fuzz_snp_SOURCES = $(FUZZ_IMPORT_SOURCES) src/cli/schedule/import_noxml.c
 tests_fuzz_fuzz_snp_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_IMPORT=import_snp
@@ -154,7 +156,7 @@ endif
 # Commands of VSI-S: with what acts on them, and a recorder that is made up.
 noinst_PROGRAMS += tests/fuzz/fuzz_vsi
 tests_fuzz_fuzz_vsi_SOURCES = %D%/fuzz_vsi.c src/base/fault.c src/base/text.c \
-	src/store/disk/disk.c src/store/disk/layout.c src/store/disk/sg.c tests/fuzz/no_remote.c
+	src/store/disk/disk.c src/store/disk/layout.c src/store/disk/sg.c %D%/no_remote.c
 tests_fuzz_fuzz_vsi_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_vsi_LDADD = $(JANSSON_LIBS)
 
@@ -165,7 +167,7 @@ tests_fuzz_fuzz_mount_SOURCES = %D%/fuzz_mount.c \
 	src/base/clock.c src/base/conf.c src/base/crc32c.c src/base/fault.c \
 	src/base/log.c src/base/secret.c src/base/shape.c \
 	src/base/text.c src/base/units.c src/control/control.c \
-	src/store/disk/configured.c src/store/disk/disk.c
+	src/store/disk/configured.c src/store/disk/disk.c %D%/no_remote.c
 tests_fuzz_fuzz_mount_CPPFLAGS = $(SPATEFS_CPPFLAGS)
 tests_fuzz_fuzz_mount_CFLAGS = $(AM_CFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_mount_LDADD = $(FUSE_LIBS) $(LIBCONFIG_LIBS) $(JANSSON_LIBS) \

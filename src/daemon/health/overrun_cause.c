@@ -511,7 +511,7 @@ overrun_watch_open(struct overrun_watch *w, struct overrun_reading *reading,
 	int64_t ns;
 
 	*w = (struct overrun_watch){ .reading = reading };
-	w->thread = malloc(threads * sizeof *thread);
+	w->thread = calloc(threads, sizeof *thread);
 	whole = w->thread;
 	for (int i = 0; i < OVERRUN_LOOKS; i++) {
 		w->look[i] = calloc(threads, sizeof *w->look[i]);
