@@ -724,7 +724,9 @@ job_next(struct object_state *s, struct s3_job *j, CURLcode code)
 		/* An empty object has no range. */
 		if (err && !strcmp(word, "InvalidRange"))
 			err = 0;
-		j->r->bytes = (uint32_t)j->http.got;
+		/* After an error the core begins the same request again. */
+		if (!err)
+			j->r->bytes = (uint32_t)j->http.got;
 		job_over(s, j, err);
 		break;
 	case JOB_CREATE: created(s, j, err); break;

@@ -52,7 +52,8 @@ struct object_request {
 	const struct object_bytes *of;
 	unsigned of_n;
 	uint64_t at; /* offset of the piece in the object */
-	/* Bytes of the piece; of READ, also how many were read. */
+	/* Bytes of the piece; of READ, also how many were read, if that
+	 * succeeded: whoever reads again after an error wants as many. */
 	uint32_t bytes;
 	/* Bytes of the whole object.  All pieces but the last one of an object
 	 * have object_ops::piece bytes. */

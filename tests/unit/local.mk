@@ -7,7 +7,7 @@
 # Whatever a file defines, no other sees: it may include a source of the product
 # for what is static there, as another of the same room may.
 UNIT_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) -I$(top_srcdir)/tests \
-	-I$(top_srcdir) $(FUSE_CFLAGS) -DFUSE_USE_VERSION=312
+	-I$(top_srcdir) $(FUSE_CFLAGS) $(CURL_CFLAGS) -DFUSE_USE_VERSION=312
 SUITE_LIBS = tests/lib/libsuite.a $(CHECK_LIBS)
 
 unit_found = $(patsubst $(top_srcdir)/%,%,$(wildcard $(addprefix \
@@ -15,6 +15,9 @@ unit_found = $(patsubst $(top_srcdir)/%,%,$(wildcard $(addprefix \
 UNIT_WITHOUT =
 if !HAVE_EXPAT
 UNIT_WITHOUT += %D%/cli/schedule/test_import_xml.c %D%/plugins/s3/test_reply.c
+endif
+if !HAVE_S3
+UNIT_WITHOUT += %D%/plugins/s3/test_send.c
 endif
 if !HAVE_FUSE
 UNIT_WITHOUT += %D%/fuse/test_spatefs_options.c
@@ -53,7 +56,7 @@ UNIT_ARCHIVES = tests/lib/libsuite.a libdaemon.a libvsi.a libcli.a libfusetree.a
 	libflow.a libchannel.a libsignal.a libstore.a libbase.a
 UNIT_LIBS = -Wl,--wrap=pthread_create,-u,__wrap_pthread_create \
 	$(UNIT_ARCHIVES) $(CHECK_LIBS) $(LIBURING_LIBS) $(FUSE_LIBS) \
-	$(EXPAT_LIBS) $(KISSFFT_LIBS) $(BASE_LIBS)
+	$(EXPAT_LIBS) $(CURL_LIBS) $(KISSFFT_LIBS) $(BASE_LIBS)
 
 %D%/%.o: %D%/%.c
 	@$(MKDIR_P) $(@D)
