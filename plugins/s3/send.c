@@ -14,12 +14,14 @@
  *   STAT   stat
  *   READ   read
  *   PUT    put                               of an object in one piece
- *          [create | waits] -> part -> [complete -> [check]]
+ *          [create | waits] -> part -> [complete] -> [check]
  *
  * The first piece of an object creates a multipart upload; the others wait for
  * its number.  The piece that arrives last completes it.  When the answer to
- * that is lost, the server does not know the upload any more when it is asked
- * again: then length and checksum of the object decide (check).
+ * that is lost, the piece is put again, and the server does not know the upload
+ * any more: then length and checksum of the object decide (check).  Whatever
+ * else ends an upload makes it stale: the core puts all pieces again, which
+ * become an upload of their own.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -65,6 +67,7 @@ struct s3_upload {
 	uint64_t total;
 	char id[ID]; /* "": not created yet */
 	bool creates;
+	bool stale; /* the server does not know it any more */
 	unsigned parts, done;
 	struct s3_part {
 		char etag[80], crc[S3_CRC]; /* etag "": not there */
@@ -160,7 +163,8 @@ upload_of(struct object_state *s, const struct object_request *r)
 	struct s3_upload *u;
 
 	for (u = s->uploads; u; u = u->next) {
-		if (!strcmp(u->key, r->key) && u->total == r->total)
+		if (!strcmp(u->key, r->key) && u->total == r->total &&
+		    !u->stale)
 			return u;
 	}
 	u = calloc(1, sizeof *u);
@@ -189,6 +193,22 @@ upload_free(struct object_state *s, struct s3_upload *u)
 	*at = u->next;
 	free(u->part);
 	free(u);
+}
+
+/* Frees stale uploads that no job has. */
+static void
+stale_free(struct object_state *s)
+{
+	struct s3_upload *u, *next;
+	struct s3_job *j;
+
+	for (u = s->uploads; u; u = next) {
+		next = u->next;
+		for (j = s->jobs; j && j->upload != u;)
+			j = j->next;
+		if (u->stale && !j)
+			upload_free(s, u);
+	}
 }
 
 static unsigned
@@ -470,6 +490,7 @@ job_over(struct object_state *s, struct s3_job *j, int err)
 	if (err == -EAGAIN)
 		s->reconnects++;
 	job_free(s, j);
+	stale_free(s);
 	if (created)
 		waiting_go(s, created);
 }
@@ -624,14 +645,44 @@ created(struct object_state *s, struct s3_job *j, int err)
 	waiting_go(s, u);
 }
 
+/* The server does not know the upload of a piece any more. */
 static void
-part_done(struct object_state *s, struct s3_job *j, int err)
+upload_lost(struct object_state *s, struct s3_job *j)
+{
+	say(s, j, "its upload was ended by somebody else");
+	j->upload->stale = true;
+	job_over(s, j, -ESTALE);
+}
+
+/* The piece is put again, and with it what failed is asked again. */
+static void
+part_again(struct object_state *s, struct s3_job *j, int err)
+{
+	struct s3_part *p = &j->upload->part[part_number(s, j)];
+
+	if (*p->etag)
+		j->upload->done--;
+	*p->etag = '\0';
+	job_over(s, j, err);
+}
+
+static void
+part_done(struct object_state *s, struct s3_job *j, const char *word, int err)
 {
 	struct s3_upload *u = j->upload;
 	struct s3_part *p = &u->part[part_number(s, j)];
 
+	if (err && !strcmp(word, "NoSuchUpload")) {
+		/* The one that completed it may have been answered, and the
+		 * answer been lost. */
+		if (u->done + !*p->etag == u->parts)
+			job_go(s, j, JOB_CHECK);
+		else
+			upload_lost(s, j);
+		return;
+	}
 	if (err) {
-		job_over(s, j, err == -ENOENT ? -ESTALE : err);
+		job_over(s, j, err == -ENOENT ? -ENODEV : err);
 		return;
 	}
 	u->done += !*p->etag;
@@ -647,39 +698,36 @@ part_done(struct object_state *s, struct s3_job *j, int err)
 static void
 completed(struct object_state *s, struct s3_job *j, const char *word, int err)
 {
-	struct s3_upload *u = j->upload;
-	struct s3_part *p = &u->part[part_number(s, j)];
-
 	if (err && !strcmp(word, "NoSuchUpload")) {
 		job_go(s, j, JOB_CHECK);
 		return;
 	}
 	if (err) {
-		/* The piece is put again, and with it this is asked again. */
-		*p->etag = '\0';
-		u->done--;
-	} else {
-		upload_free(s, u);
+		part_again(s, j, err == -ENOENT ? -ENODEV : err);
+		return;
 	}
-	job_over(s, j, err);
+	j->upload->stale = true;
+	job_over(s, j, 0);
 }
 
-/* The upload is not known any more: was it completed? */
+/* The upload is not known any more: was it completed?  An object whose checksum
+ * nobody knows may be an older one. */
 static void
 checked(struct object_state *s, struct s3_job *j, int err)
 {
 	uint32_t crc;
 
-	if (!err && (j->http.length != j->r->total ||
-		     (j->r->summed && (!s3_crc_read(j->http.whole_crc, &crc) ||
-				       crc != j->r->whole_crc))))
-		err = -ENOENT;
-	if (err == -ENOENT) {
-		say(s, j, "somebody else ended its upload");
-		err = -ESTALE;
+	if (err && err != -ENOENT) {
+		part_again(s, j, err);
+		return;
 	}
-	upload_free(s, j->upload);
-	job_over(s, j, err);
+	if (err || j->http.length != j->r->total || !j->r->summed ||
+	    !s3_crc_read(j->http.whole_crc, &crc) || crc != j->r->whole_crc) {
+		upload_lost(s, j);
+		return;
+	}
+	j->upload->stale = true;
+	job_over(s, j, 0);
 }
 
 /* Keys with an end are renewed where they lie: reads them again.  True if they
@@ -730,7 +778,7 @@ job_next(struct object_state *s, struct s3_job *j, CURLcode code)
 		job_over(s, j, err);
 		break;
 	case JOB_CREATE: created(s, j, err); break;
-	case JOB_PART: part_done(s, j, err); break;
+	case JOB_PART: part_done(s, j, word, err); break;
 	case JOB_COMPLETE: completed(s, j, word, err); break;
 	case JOB_CHECK: checked(s, j, err); break;
 	default: job_over(s, j, err == -ENOENT ? -ENODEV : err);

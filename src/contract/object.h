@@ -69,8 +69,10 @@ struct object_request {
 	/* Bytes of a piece that were sent so far. */
 	uint64_t sent;
 	bool over; /* it was carried out, or failed */
-	/* 0; -ENOENT: no such object; -EAGAIN: it may succeed later; any other
-	 * -errno: it never will.  Errors come with send_facts::why. */
+	/* 0; -ENOENT: no such object; -EAGAIN: it may succeed later; -ESTALE:
+	 * the pieces of the object that were put are lost, and may all be put
+	 * again; any other -errno: it never will.  Errors come with
+	 * send_facts::why. */
 	int err;
 	void *own; /* the plugin's */
 };

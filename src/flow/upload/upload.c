@@ -43,6 +43,7 @@ enum {
 	PARCELS = 64,	     /* most of a piece that is not copied */
 	STEP = 1 << 16,	     /* bytes that are copied and summed in the cache */
 	HEAD_MOST = 1 << 20, /* bytes that are read of metadata */
+	ANEW = 3,	     /* times that an object is begun again */
 };
 
 #define AGAIN	   (NS_SECOND / 4) /* until a request is asked again */
@@ -66,9 +67,10 @@ enum block_step {
 
 struct upload_block {
 	uint8_t step;
-	bool asked; /* the store was asked for it once */
-	bool filed; /* it is in the files */
-	uint32_t pieces_done;
+	bool asked;	/* the store was asked for it once */
+	bool filed;	/* it is in the files */
+	uint8_t anew;	/* times that it was begun again */
+	uint64_t put;	/* bytes of the pieces that the store has taken */
 	uint32_t crc;	/* of the pieces so far */
 	uint32_t *sums; /* CRC32C of each QUANTUM; NULL: not known */
 };
@@ -93,6 +95,7 @@ struct upload_stage {
 	struct parcel parcel[PARCELS];
 	unsigned parcels; /* 0: it is copied */
 	bool copies;
+	bool lost; /* the block was begun again since */
 	uint8_t *data;
 	size_t room;
 	uint64_t number; /* of the block */
@@ -348,7 +351,7 @@ ill(struct upload *u, int err)
 }
 
 /* Asks u->ask, and waits for the answer.  0; -ENOENT: there is no such object;
- * or an error of the upload. */
+ * -ESTALE: its pieces have to be put again; or an error of the upload. */
 static int
 asked(struct upload *u)
 {
@@ -367,7 +370,8 @@ asked(struct upload *u)
 		if (err)
 			return err;
 		if (!u->ask.err ||
-		    (u->ask.err == -ENOENT && u->ask.verb == OBJECT_READ)) {
+		    (u->ask.err == -ENOENT && u->ask.verb == OBJECT_READ) ||
+		    (u->ask.err == -ESTALE && u->ask.verb == OBJECT_PUT)) {
 			well(u);
 			return u->ask.err;
 		}
@@ -398,9 +402,11 @@ file_put(struct upload *u, const struct upload_file *f,
 	 const char *(*name)(char *file, const char *name))
 {
 	uint32_t whole = crc32c(0, f->data, f->bytes);
-	int err = 0;
-
+	unsigned anew = 0;
+	struct send_facts facts;
 	uint64_t at = 0;
+	bool ends = false;
+	int err = 0;
 
 	do {
 		uint64_t left = f->bytes - at;
@@ -421,7 +427,15 @@ file_put(struct upload *u, const struct upload_file *f,
 		u->ask.crc = crc32c(0, f->data + at, u->ask.bytes);
 		err = asked(u);
 		at += u->piece_most;
-	} while (!err && at < f->bytes);
+		ends = !err && at >= f->bytes;
+		if (err == -ESTALE && anew == ANEW)
+			err = fail(u, "%s", trouble(u, &facts));
+		if (err == -ESTALE) {
+			anew++;
+			at = 0;
+			err = 0;
+		}
+	} while (!err && !ends);
 	return err;
 }
 
@@ -697,6 +711,7 @@ static void
 stat_begin(struct upload *u, struct upload_stage *s, uint64_t number)
 {
 	s->number = number;
+	s->lost = false;
 	s->r = (struct object_request){ .verb = OBJECT_STAT };
 	stage_key(u, s);
 	s->step = STAGE_READY;
@@ -713,7 +728,7 @@ block_begin(struct upload *u, uint64_t number)
 
 	b->step = BLOCK_SENT;
 	b->crc = 0;
-	b->pieces_done = 0;
+	b->put = 0;
 	free(b->sums);
 	b->sums = calloc(r->bytes / QUANTUM + 1, sizeof *b->sums);
 	if (!b->sums)
@@ -740,6 +755,7 @@ piece_begin(struct upload *u, struct upload_stage *s)
 	/* A source gives no more than half of its memory away for one piece;
 	 * and a block in several pieces is one parcel in memory. */
 	s->copies = bytes != r->bytes || bytes > u->a.memory / 2;
+	s->lost = false;
 	s->parcels = 0;
 	s->r = (struct object_request){ .verb = OBJECT_PUT,
 					.of = s->of,
@@ -935,6 +951,40 @@ stat_take(struct upload *u, const struct upload_stage *s)
 		u->low = s->number;
 }
 
+/* The store has lost what was put of a block: begins it again.  Pieces that are
+ * on their way go to what is lost. */
+static int
+block_anew(struct upload *u, uint64_t number)
+{
+	struct upload_block *b = &u->block[number];
+	struct send_facts f;
+
+	if (b->step != BLOCK_SENT)
+		return 0;
+	log_line(LEVEL_WARN, u->a.name, "chunk %llu is sent again: %s",
+		 (unsigned long long)number, trouble(u, &f));
+	if (b->anew++ == ANEW)
+		return fail(u, "%s", trouble(u, &f));
+	u->done_bytes -= b->put;
+	b->step = BLOCK_NEW;
+	if (number < u->low)
+		u->low = number;
+	if (u->number == number)
+		u->piece = u->pieces = 0;
+	for (unsigned i = 0; i < u->stages; i++) {
+		struct upload_stage *s = &u->stage[i];
+
+		if (s->step == STAGE_FREE || s->number != number)
+			continue;
+		s->lost = true;
+		if (s->step == STAGE_ASKS)
+			continue;
+		stage_drop(s);
+		s->step = STAGE_FREE;
+	}
+	return 0;
+}
+
 /* Takes an answer. */
 static int
 stage_take(struct upload *u, struct upload_stage *s)
@@ -942,6 +992,11 @@ stage_take(struct upload *u, struct upload_stage *s)
 	struct upload_block *b = &u->block[s->number];
 	bool put = s->r.verb == OBJECT_PUT;
 
+	if (s->lost || (put && s->r.err == -ESTALE)) {
+		stage_drop(s);
+		s->step = STAGE_FREE;
+		return s->lost ? 0 : block_anew(u, s->number);
+	}
 	if (s->r.err && (put || s->r.err != -ENOENT)) {
 		s->step = STAGE_READY;
 		return ill(u, s->r.err);
@@ -954,9 +1009,8 @@ stage_take(struct upload *u, struct upload_stage *s)
 	}
 	stage_drop(s);
 	u->done_bytes += s->r.bytes;
-	b->pieces_done++;
-	if (b->step == BLOCK_SENT &&
-	    (uint64_t)b->pieces_done * u->piece_most >= s->r.total)
+	b->put += s->r.bytes;
+	if (b->step == BLOCK_SENT && b->put >= s->r.total)
 		block_done(u, s->number);
 	return 0;
 }
@@ -1038,6 +1092,11 @@ stages_step(struct upload *u, int64_t *until, bool *busy)
 			free = s;
 		*busy |= s->step != STAGE_FREE;
 		asks |= s->step == STAGE_ASKS;
+	}
+	/* Its block may have been begun again meanwhile. */
+	if (fills && fills->step != STAGE_FILLS) {
+		free = fills;
+		fills = NULL;
 	}
 	if (!err && !fills && free && piece_may(u, until)) {
 		err = stage_begin(u, free);

@@ -30,6 +30,8 @@ static struct object_request *asked[ASKED];
 static unsigned asks, chunks_put, wrong;
 static unsigned busy_each;  /* every such request fails once; 0: none */
 static const char *forgets; /* a key that it takes, and does not keep */
+static const char *loses;   /* a key whose pieces get lost so many times */
+static unsigned loses_n;
 
 static struct kept *
 kept_of(const char *key)
@@ -95,6 +97,11 @@ carry_out(struct object_request *r)
 {
 	struct kept *k = kept_of(r->key);
 
+	if (r->verb == OBJECT_PUT && loses && !strcmp(loses, r->key) &&
+	    loses_n) {
+		loses_n--;
+		return -ESTALE;
+	}
 	if (r->verb == OBJECT_PUT)
 		put(r);
 	for (unsigned i = 0; r->verb == OBJECT_LIST && i < kept_n; i++) {
@@ -211,7 +218,7 @@ begin(void)
 	made_blocks(&m, BLOCKS);
 	made_end(&m, BLOCKS);
 	kept_n = asks = chunks_put = wrong = busy_each = 0;
-	forgets = NULL;
+	forgets = loses = NULL;
 }
 
 /* Uploads it as "copy", and checks how that ends. */
@@ -328,6 +335,31 @@ START_TEST(a_store_that_forgets_is_found_out)
 }
 END_TEST
 
+/* Checks how an upload ends whose store loses the pieces of this object. */
+static void
+check_lost(const char *key, unsigned times, enum sender_state end)
+{
+	begin();
+	loses = key;
+	loses_n = times;
+	upload(end);
+	ck_assert_uint_eq(loses_n, 0);
+	if (end == SENDER_DONE) {
+		ck_assert_uint_eq(indexed(), BLOCKS);
+		ck_assert_uint_eq(facts.bytes, BLOCKS * MADE_BLOCK);
+	}
+	finish();
+}
+
+START_TEST(what_is_lost_is_put_again)
+{
+	check_lost("copy/copy.00000003", 2, SENDER_DONE);
+	check_lost("copy/copy.00000003", 4, SENDER_FAILED);
+	check_lost("copy/copy.meta.jsonl", 2, SENDER_DONE);
+	check_lost("copy/copy.meta.jsonl", 4, SENDER_FAILED);
+}
+END_TEST
+
 START_TEST(a_damaged_block_is_left_out)
 {
 	FILE *file;
@@ -366,4 +398,5 @@ END_TEST
 
 SUITE_THREADS("upload", NULL, all_of_it_arrives, a_store_may_be_busy,
 	      what_differs_is_sent_again, a_store_that_forgets_is_found_out,
-	      a_damaged_block_is_left_out, another_recording_stays)
+	      what_is_lost_is_put_again, a_damaged_block_is_left_out,
+	      another_recording_stays)

@@ -161,4 +161,91 @@ START_TEST(a_read_is_asked_again_as_it_was)
 }
 END_TEST
 
-SUITE_THREADS("send", NULL, a_read_is_asked_again_as_it_was)
+/* An object in two pieces. */
+enum { FIRST = 5 * MIB, TOTAL = FIRST + 9 };
+#define WHOLE_CRC 0x01020304
+static uint8_t pieces[TOTAL];
+
+static struct object_request
+piece(unsigned number, const struct object_bytes *of)
+{
+	return (struct object_request){ .verb = OBJECT_PUT,
+					.key = "a",
+					.of = of,
+					.of_n = 1,
+					.at = number ? FIRST : 0,
+					.bytes = (uint32_t)of->bytes,
+					.total = TOTAL,
+					.whole_crc = WHOLE_CRC,
+					.summed = true };
+}
+
+#define CREATED REPLY("200 OK", "", "<R><UploadId>u1</UploadId></R>")
+#define TAKEN	REPLY("200 OK", "ETag: \"e\"\r\nContent-Length: 0\r\n", "")
+#define DONE	REPLY("200 OK", "", "<R/>")
+#define UNKNOWN REPLY("404 Not", "", "<Error><Code>NoSuchUpload</Code></Error>")
+
+/* Puts both pieces, whose upload gets no answer to its end, and the second one
+ * again, which is answered with 404; then HEAD is answered with `head`. */
+static int
+put_twice(const char *head, unsigned more)
+{
+	const struct object_bytes of = { pieces + FIRST, 9 };
+	struct object_request r;
+	struct object_request first =
+	    piece(0, &(const struct object_bytes){ pieces, FIRST });
+
+	answers[0] = CREATED;
+	answers[1] = answers[2] = TAKEN;
+	answers[3] = NULL;
+	answers[4] = UNKNOWN;
+	answers[5] = head;
+	begin(6 + more);
+	ck_assert_int_eq(carried_out(&first), 0);
+	r = piece(1, &of);
+	ck_assert_int_eq(carried_out(&r), -EAGAIN);
+	return carried_out(&r);
+}
+
+START_TEST(an_end_without_answer_is_looked_at)
+{
+	char head[200], crc[S3_CRC];
+
+	s3_crc_write(crc, WHOLE_CRC);
+	snprintf(head, sizeof head,
+		 REPLY("200 OK",
+		       "Content-Length: %u\r\nx-amz-meta-spate-crc32c: %s\r\n",
+		       ""),
+		 (unsigned)TOTAL, crc);
+	ck_assert_int_eq(put_twice(head, 0), 0);
+	ck_assert_ptr_null(state->uploads);
+	finish();
+	ck_assert_uint_eq(asked_n, 6);
+	ck_assert_int_eq(strncmp(asked[5], "HEAD ", 5), 0);
+}
+END_TEST
+
+START_TEST(a_lost_upload_is_made_anew)
+{
+	const struct object_bytes a = { pieces, FIRST },
+				  b = { pieces + FIRST, 9 };
+	struct object_request r;
+
+	answers[6] = CREATED;
+	answers[7] = answers[8] = TAKEN;
+	answers[9] = DONE;
+	ck_assert_int_eq(
+	    put_twice(REPLY("404 Not", "Content-Length: 0\r\n", ""), 4),
+	    -ESTALE);
+	ck_assert_ptr_null(state->uploads);
+	r = piece(0, &a);
+	ck_assert_int_eq(carried_out(&r), 0);
+	r = piece(1, &b);
+	ck_assert_int_eq(carried_out(&r), 0);
+	finish();
+	ck_assert_uint_eq(asked_n, 10);
+}
+END_TEST
+
+SUITE_THREADS("send", NULL, a_read_is_asked_again_as_it_was,
+	      an_end_without_answer_is_looked_at, a_lost_upload_is_made_anew)
