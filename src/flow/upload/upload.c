@@ -648,6 +648,8 @@ blocks_grow(struct upload *u)
 		u->room = 2 * n;
 	}
 	u->blocks = n;
+	/* A number that no disk had may be a block now: its disk came back. */
+	u->low = 0;
 	for (size_t i = 0; i < n; i++)
 		bytes +=
 		    b[i].record.kind == INDEX_BLOCK ? b[i].record.bytes : 0;
@@ -1286,16 +1288,23 @@ follow(struct upload *u)
 	return err;
 }
 
-/* Looks whether all that was put is in the list, as long as it should be. */
+/* Looks whether all blocks are in the list, as long as they should be, but those
+ * that were left out.  Numbers that are on no disk are counted with these. */
 static int
 verify(struct upload *u)
 {
 	uint64_t lacks = 0;
 	int err = list(u);
 
-	for (size_t i = 0; !err && i < u->blocks; i++)
-		lacks += u->block[i].step == BLOCK_DONE &&
-			 !is_there(u, i, record_of(u, i)->bytes);
+	for (size_t i = 0; !err && i < u->blocks; i++) {
+		const struct index_record *r = record_of(u, i);
+
+		u->left_n += r->kind == RECORDING_ABSENT;
+		lacks += r->kind == INDEX_BLOCK &&
+			 u->block[i].step != BLOCK_LEFT &&
+			 (u->block[i].step != BLOCK_DONE ||
+			  !is_there(u, i, r->bytes));
+	}
 	if (!err &&
 	    (lacks || u->meta_bytes != u->files.meta.bytes ||
 	     u->index_bytes != u->files.index.bytes ||
