@@ -111,7 +111,8 @@ struct upload {
 	struct host host;
 	struct recording *rec;
 	struct copy_lines *lines;
-	json_t *head; /* the first line of the copy's metadata */
+	json_t *head;  /* the first line of the copy's metadata */
+	bool was_live; /* its writer's lock was seen */
 	struct block_reader reader;
 	const struct object_ops *ops;
 	struct object_state *store;
@@ -1229,16 +1230,19 @@ blocks_send(struct upload *u)
 }
 
 /* True while more may come.  A recording that has just begun is not seen to be
- * live on its disks, but its source knows. */
+ * live on its disks, but its source knows.  Once its writer's lock was seen, it
+ * counts: a source does not notice that the writer has died. */
 static bool
-is_live(const struct upload *u)
+is_live(struct upload *u)
 {
 	enum recording_state state = recording_facts(u->rec)->state;
 	struct source_facts f = { 0 };
 
+	u->was_live |= state == RECORDING_LIVE;
+	if (u->was_live || state == RECORDING_COMPLETE)
+		return state == RECORDING_LIVE;
 	u->a.source->ops->facts(u->a.source, &f);
-	return state == RECORDING_LIVE ||
-	       (f.live && state != RECORDING_COMPLETE);
+	return f.live;
 }
 
 /* Waits a little, and refreshes the recording. */
@@ -1268,23 +1272,28 @@ grow(struct upload *u)
 		   : 0;
 }
 
-/* Sends everything up to the end of the recording. */
+/* Sends everything up to the end of the recording.  Unless its end was seen, it
+ * is looked at once more when nobody writes it any more: what its writer did
+ * last came after the last look. */
 static int
 follow(struct upload *u)
 {
-	bool live;
+	bool live = u->a.follow, looks;
 	int err;
 
 	do {
+		looks = live;
 		live = is_live(u);
+		looks = (looks || live) &&
+			recording_facts(u->rec)->state != RECORDING_COMPLETE;
 		err = blocks_grow(u);
 		if (!err)
 			err = blocks_send(u);
-		if (!err && live && is_due(u))
+		if (!err && looks && is_due(u))
 			err = publish(u, false);
-		if (!err && live)
+		if (!err && looks)
 			err = grow(u);
-	} while (!err && live);
+	} while (!err && looks);
 	return err;
 }
 

@@ -447,6 +447,40 @@ START_TEST(what_comes_late_is_begun)
 }
 END_TEST
 
+START_TEST(an_end_is_looked_at_once_more)
+{
+	begin_live();
+	made_end(&m, 0);
+	follows = true;
+	away = 1;
+	happens = returns;
+	happens_at = "copy.0";
+	upload(SENDER_DONE);
+	ck_assert_uint_eq(facts.packets + facts.unreadable,
+			  BLOCKS * MADE_SLOTS);
+	finish();
+}
+END_TEST
+
+/* The writer dies, and the source does not notice it. */
+static void
+dies(void)
+{
+	made_end(&m, 0);
+}
+
+START_TEST(a_writer_may_die)
+{
+	begin_live();
+	follows = lives = true;
+	happens = dies;
+	happens_at = ".index";
+	upload(SENDER_DONE);
+	ck_assert_uint_eq(facts.packets, BLOCKS * MADE_SLOTS);
+	finish();
+}
+END_TEST
+
 START_TEST(another_recording_stays)
 {
 	static const char other[] = "{\"spate\":1,\"name\":\"copy\"}\n";
@@ -467,4 +501,5 @@ END_TEST
 SUITE_THREADS("upload", NULL, all_of_it_arrives, a_store_may_be_busy,
 	      what_differs_is_sent_again, a_store_that_forgets_is_found_out,
 	      what_is_lost_is_put_again, a_damaged_block_is_left_out,
-	      what_comes_late_is_begun, another_recording_stays)
+	      what_comes_late_is_begun, an_end_is_looked_at_once_more,
+	      a_writer_may_die, another_recording_stays)
