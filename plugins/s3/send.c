@@ -10,7 +10,8 @@
  * A request of the core becomes a job, which takes one request of HTTP after
  * another:
  *
- *   LIST   list, page by page -> uploads -> abort, abort ...
+ *   LIST   list, page by page
+ *   END    uploads -> abort, abort ...
  *   STAT   stat
  *   READ   read
  *   PUT    put                               of an object in one piece
@@ -587,7 +588,7 @@ list_next(struct object_state *s, struct s3_job *j, int err)
 		else if (j->more && strcmp(page, j->page) != 0)
 			job_go(s, j, JOB_LIST);
 		else
-			job_go(s, j, JOB_UPLOADS);
+			job_over(s, j, 0);
 		return;
 	}
 	if (j->step == JOB_UPLOADS && !err)
@@ -844,7 +845,8 @@ s3_begin(struct object_state *s, struct object_request *r)
 	static const enum job_step first[] = { [OBJECT_LIST] = JOB_LIST,
 					       [OBJECT_STAT] = JOB_STAT,
 					       [OBJECT_READ] = JOB_READ,
-					       [OBJECT_PUT] = JOB_PUT };
+					       [OBJECT_PUT] = JOB_PUT,
+					       [OBJECT_END] = JOB_UPLOADS };
 	enum job_step step = first[r->verb];
 	struct s3_job *j = calloc(1, sizeof *j);
 

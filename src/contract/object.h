@@ -22,13 +22,14 @@ struct send_facts;
  */
 enum object_verb {
 	OBJECT_LIST, /* calls `found` for each object whose key begins with
-		      * `key`, and ends what an earlier transfer has left
-		      * unfinished of such objects */
+		      * `key` */
 	OBJECT_STAT, /* asks for length and checksum */
 	OBJECT_READ, /* reads `bytes` from `at` on, or fewer at the end */
 	OBJECT_PUT,  /* puts a piece.  The object is there, in place of one
 		      * with this key, once all its pieces were put; the pieces
 		      * may be put in any order and at the same time */
+	OBJECT_END,  /* ends what an earlier transfer has left unfinished of
+		      * objects whose key begins with `key` */
 };
 
 enum { OBJECT_KEY = 400 };

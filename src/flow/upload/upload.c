@@ -591,6 +591,15 @@ sums_take(struct upload *u)
 	return err == -ENOENT ? 0 : err;
 }
 
+/* Ends what an earlier upload of this name has left: parts of objects. */
+static int
+rest_end(struct upload *u)
+{
+	u->ask = (struct object_request){ .verb = OBJECT_END };
+	snprintf(u->ask.key, sizeof u->ask.key, "%s/", name_of(u));
+	return asked(u);
+}
+
 /*
  * Looks whether the name is free, or what is there the beginning of this.  Then
  * takes the name, by the metadata's first line: another upload of that name
@@ -602,12 +611,17 @@ name_take(struct upload *u)
 	bool same = false;
 	int err = list(u);
 
-	if (!err && u->meta_bytes != UINT64_MAX)
+	if (!err && u->meta_bytes != UINT64_MAX) {
 		err = same_look(u, &same);
-	else if (!err && !u->there_n && u->index_bytes == UINT64_MAX &&
-		 !u->others)
-		return file_put(u, &u->files.meta, layout_meta);
+	} else if (!err && !u->there_n && u->index_bytes == UINT64_MAX &&
+		   !u->others) {
+		err = rest_end(u);
+		return err ? err : file_put(u, &u->files.meta, layout_meta);
+	}
 	if (!err && same) {
+		err = rest_end(u);
+		if (err)
+			return err;
 		u->index_was =
 		    u->index_bytes == UINT64_MAX ? 0 : u->index_bytes;
 		return sums_take(u);

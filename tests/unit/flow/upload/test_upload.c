@@ -27,7 +27,7 @@ static struct kept {
 } kept[KEPT];
 static unsigned kept_n;
 static struct object_request *asked[ASKED];
-static unsigned asks, chunks_put, wrong;
+static unsigned asks, ends, chunks_put, wrong;
 static unsigned busy_each;  /* every such request fails once; 0: none */
 static const char *forgets; /* a key that it takes, and does not keep */
 static const char *loses;   /* a key whose pieces get lost so many times */
@@ -115,7 +115,9 @@ carry_out(struct object_request *r)
 		if (!strncmp(kept[i].key, r->key, strlen(r->key)))
 			r->found(r, kept[i].key, kept[i].bytes);
 	}
-	if (r->verb == OBJECT_PUT || r->verb == OBJECT_LIST)
+	ends += r->verb == OBJECT_END;
+	if (r->verb == OBJECT_PUT || r->verb == OBJECT_LIST ||
+	    r->verb == OBJECT_END)
 		return 0;
 	if (!k)
 		return -ENOENT;
@@ -238,7 +240,7 @@ begin_live(void)
 	made_begin(&m);
 	m.quantum = 1024;
 	made_blocks(&m, BLOCKS);
-	kept_n = asks = chunks_put = wrong = busy_each = 0;
+	kept_n = asks = ends = chunks_put = wrong = busy_each = 0;
 	forgets = loses = NULL;
 	happens = NULL;
 	follows = lives = false;
@@ -327,6 +329,7 @@ START_TEST(all_of_it_arrives)
 	ck_assert_uint_eq(indexed(), BLOCKS);
 	ck_assert_uint_eq(facts.bytes, BLOCKS * MADE_BLOCK);
 	ck_assert_uint_eq(facts.packets, BLOCKS * MADE_SLOTS);
+	ck_assert_uint_eq(ends, 1);
 	/* Again, there is nothing to send. */
 	chunks_put = 0;
 	upload(SENDER_DONE);
@@ -492,6 +495,7 @@ START_TEST(another_recording_stays)
 	kept_n = 1;
 	upload(SENDER_FAILED);
 	ck_assert_ptr_nonnull(strstr(facts.why, "has another recording copy"));
+	ck_assert_uint_eq(ends, 0);
 	ck_assert_uint_eq(kept_n, 1);
 	ck_assert_mem_eq(kept[0].data, other, sizeof other - 1);
 	finish();

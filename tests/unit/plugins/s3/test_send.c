@@ -161,6 +161,41 @@ START_TEST(a_read_is_asked_again_as_it_was)
 }
 END_TEST
 
+static void
+bytes_add(struct object_request *r, const char *key, uint64_t bytes)
+{
+	(void)key;
+	*(uint64_t *)r->arg += bytes;
+}
+
+START_TEST(a_list_ends_nothing)
+{
+	uint64_t bytes = 0;
+	struct object_request r = { .verb = OBJECT_LIST,
+				    .key = "a/",
+				    .found = bytes_add,
+				    .arg = &bytes };
+	struct object_request end = { .verb = OBJECT_END, .key = "a/" };
+
+	answers[0] = REPLY("200 OK", "",
+			   "<R><Contents><Key>x%2Fa%2F1</Key><Size>7</Size>"
+			   "</Contents><IsTruncated>false</IsTruncated></R>");
+	answers[1] =
+	    REPLY("200 OK", "",
+		  "<R><Upload><Key>x%2Fa%2F1</Key><UploadId>u</UploadId>"
+		  "</Upload></R>");
+	answers[2] = REPLY("204 None", "", "");
+	begin(3);
+	ck_assert_int_eq(carried_out(&r), 0);
+	ck_assert_uint_eq(bytes, 7);
+	ck_assert_int_eq(carried_out(&end), 0);
+	finish();
+	ck_assert_uint_eq(asked_n, 3);
+	ck_assert_int_eq(
+	    strncmp(asked[2], "DELETE /bucket/x/a/1?uploadId=u ", 32), 0);
+}
+END_TEST
+
 /* An object in two pieces. */
 enum { FIRST = 5 * MIB, TOTAL = FIRST + 9 };
 #define WHOLE_CRC 0x01020304
@@ -248,4 +283,5 @@ START_TEST(a_lost_upload_is_made_anew)
 END_TEST
 
 SUITE_THREADS("send", NULL, a_read_is_asked_again_as_it_was,
-	      an_end_without_answer_is_looked_at, a_lost_upload_is_made_anew)
+	      a_list_ends_nothing, an_end_without_answer_is_looked_at,
+	      a_lost_upload_is_made_anew)
