@@ -173,7 +173,8 @@ struct s3_listing {
 	int (*take)(void *arg, const char *name, bool folder);
 	void *arg;
 	bool more, any;
-	int err; /* of `take` */
+	bool cut; /* the name of the next page is longer than its room */
+	int err;  /* of `take` */
 	char page[PATH];
 	char key[S3_KEY];
 };
@@ -206,9 +207,33 @@ element_take(void *arg, const char *around, const char *name, const char *text)
 	else if (!strcmp(around, "CommonPrefixes") && !strcmp(name, "Prefix"))
 		name_tell(l, text, true);
 	else if (!strcmp(name, "NextContinuationToken"))
-		snprintf(l->page, sizeof l->page, "%s", text);
+		l->cut = snprintf(l->page, sizeof l->page, "%s", text) >=
+			 (int)sizeof l->page;
 	else if (!strcmp(name, "IsTruncated"))
 		l->more = !strcmp(text, "true");
+}
+
+/* Reads a page of a list.  0; -EBADMSG with a->why: it is no list, or does not
+ * say where the next page begins; or -ENOMEM. */
+static int
+page_read(struct disk_store *s, struct s3_listing *l, struct s3_ask *a)
+{
+	char page[sizeof l->page];
+	int err;
+
+	strcpy(page, l->page);
+	l->more = l->cut = false;
+	err = s3_reply_read(a->http.text, a->http.text_bytes, element_take, l);
+	if (!err && l->more && l->take && (l->cut || !strcmp(page, l->page)))
+		err = -EBADMSG;
+	if (err != -EBADMSG)
+		return err;
+	snprintf(a->why, sizeof a->why,
+		 "%.100s: the list of s3://%.63s/%.120s cannot be read",
+		 s->account.host, s->account.bucket, s->account.prefix);
+	if (!a->quiet)
+		s->host->log(s->host->ctx, LEVEL_WARN, "%s", a->why);
+	return err;
 }
 
 /* Lists a folder, or as much as shows that there is anything in it. */
@@ -230,7 +255,6 @@ folder_list(struct disk_store *s, const char *path, struct s3_listing *l,
 				    .query = query,
 				    .quiet = why };
 
-		l->more = false;
 		s3_escape(from, sizeof from, l->page, false);
 		n = snprintf(query, sizeof query,
 			     "%s%s%sdelimiter=%%2F&encoding-type=url&"
@@ -242,8 +266,7 @@ folder_list(struct disk_store *s, const char *path, struct s3_listing *l,
 			return -ENAMETOOLONG;
 		err = ask(s, &a);
 		if (!err)
-			err = s3_reply_read(a.http.text, a.http.text_bytes,
-					    element_take, l);
+			err = page_read(s, l, &a);
 		if (err && why)
 			snprintf(why, why_bytes, "%s", a.why);
 		asked_clear(s, &a);

@@ -95,6 +95,7 @@ struct s3_job {
 	char row_key[S3_KEY], row_id[ID], next_key[S3_KEY], next_id[ID];
 	uint64_t row_bytes;
 	bool more;
+	bool cut; /* the name of the next page is longer than its room */
 	struct s3_orphan *orphans;
 	struct s3_job *next; /* links object_state::jobs */
 };
@@ -541,7 +542,8 @@ object_take(void *arg, const char *around, const char *name, const char *text)
 	else if (!strcmp(name, "Contents") && strlen(j->row_key) > prefix)
 		j->r->found(j->r, j->row_key + prefix, j->row_bytes);
 	else if (!strcmp(name, "NextContinuationToken"))
-		snprintf(j->page, sizeof j->page, "%s", text);
+		j->cut = snprintf(j->page, sizeof j->page, "%s", text) >=
+			 (int)sizeof j->page;
 	else if (!strcmp(name, "IsTruncated"))
 		j->more = !strcmp(text, "true");
 }
@@ -570,27 +572,37 @@ orphan_take(void *arg, const char *around, const char *name, const char *text)
 	j->orphans = o;
 }
 
+/* Takes a page of objects.  One that is no XML may come from a proxy, and be
+ * right next time; one that does not say where the next begins will not. */
+static void
+page_done(struct object_state *s, struct s3_job *j, int err)
+{
+	char page[sizeof j->page];
+
+	strcpy(page, j->page);
+	j->more = j->cut = false;
+	if (!err)
+		err = s3_reply_read(j->http.text, j->http.text_bytes,
+				    object_take, j);
+	if (err == -EBADMSG) {
+		say(s, j, "the list that came cannot be read");
+		err = -EAGAIN;
+	}
+	if (!err && j->more && (j->cut || !strcmp(page, j->page))) {
+		say(s, j, "the list does not say how it goes on");
+		err = -EBADMSG;
+	}
+	if (!err && j->more)
+		job_go(s, j, JOB_LIST);
+	else
+		job_over(s, j, err);
+}
+
 /* Uploads that cannot be listed or ended cost the bucket's owner some room, but
  * spoil nothing: they do not make a transfer fail. */
 static void
-list_next(struct object_state *s, struct s3_job *j, int err)
+rest_next(struct object_state *s, struct s3_job *j, int err)
 {
-	if (j->step == JOB_LIST) {
-		char page[sizeof j->page];
-
-		strcpy(page, j->page);
-		j->more = false;
-		if (!err)
-			err = s3_reply_read(j->http.text, j->http.text_bytes,
-					    object_take, j);
-		if (err)
-			job_over(s, j, err);
-		else if (j->more && strcmp(page, j->page) != 0)
-			job_go(s, j, JOB_LIST);
-		else
-			job_over(s, j, 0);
-		return;
-	}
 	if (j->step == JOB_UPLOADS && !err)
 		s3_reply_read(j->http.text, j->http.text_bytes, orphan_take, j);
 	else if (j->step == JOB_ABORT)
@@ -761,9 +773,9 @@ job_next(struct object_state *s, struct s3_job *j, CURLcode code)
 	if (err && j->step != JOB_UPLOADS && j->step != JOB_ABORT)
 		strcpy(s->why, why);
 	switch (j->step) {
-	case JOB_LIST:
+	case JOB_LIST: page_done(s, j, err); break;
 	case JOB_UPLOADS:
-	case JOB_ABORT: list_next(s, j, err); break;
+	case JOB_ABORT: rest_next(s, j, err); break;
 	case JOB_STAT:
 		if (!err)
 			stat_take(j);

@@ -196,6 +196,31 @@ START_TEST(a_list_ends_nothing)
 }
 END_TEST
 
+START_TEST(a_bad_list_is_told)
+{
+	static const char *const page =
+	    REPLY("200 OK", "",
+		  "<R><IsTruncated>true</IsTruncated>"
+		  "<NextContinuationToken>t</NextContinuationToken></R>");
+	uint64_t bytes = 0;
+	struct object_request r = { .verb = OBJECT_LIST,
+				    .key = "a/",
+				    .found = bytes_add,
+				    .arg = &bytes };
+
+	answers[0] = REPLY("200 OK", "", "<html>Sign in<br>");
+	answers[1] = answers[2] = page;
+	begin(3);
+	ck_assert_int_eq(carried_out(&r), -EAGAIN);
+	ck_assert_ptr_nonnull(strstr(state->why, "list that came"));
+	/* A list that goes on where it began would have no end. */
+	ck_assert_int_eq(carried_out(&r), -EBADMSG);
+	ck_assert_ptr_nonnull(strstr(state->why, "how it goes on"));
+	finish();
+	ck_assert_uint_eq(asked_n, 3);
+}
+END_TEST
+
 /* An object in two pieces. */
 enum { FIRST = 5 * MIB, TOTAL = FIRST + 9 };
 #define WHOLE_CRC 0x01020304
@@ -283,5 +308,5 @@ START_TEST(a_lost_upload_is_made_anew)
 END_TEST
 
 SUITE_THREADS("send", NULL, a_read_is_asked_again_as_it_was,
-	      a_list_ends_nothing, an_end_without_answer_is_looked_at,
-	      a_lost_upload_is_made_anew)
+	      a_list_ends_nothing, a_bad_list_is_told,
+	      an_end_without_answer_is_looked_at, a_lost_upload_is_made_anew)
