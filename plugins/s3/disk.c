@@ -94,6 +94,7 @@ easy_give(struct disk_store *s, CURL *easy)
 struct s3_ask {
 	const char *method, *key, *query;
 	char range[64]; /* "": all of it */
+	uint64_t from;	/* where it begins */
 	void *into;
 	uint64_t room;
 	bool quiet;		/* the caller says what went wrong */
@@ -128,6 +129,7 @@ ask_once(struct disk_store *s, struct s3_ask *a)
 
 	if (!err && *a->range)
 		err = s3_request_header(&a->http, "Range: bytes=%s", a->range);
+	a->http.from = a->from;
 	a->http.into = a->into;
 	a->http.room = a->room;
 	if (err)
@@ -358,6 +360,7 @@ s3_read(struct disk_file *f, void *data, size_t bytes, uint64_t offset)
 		return -EISDIR;
 	if (!bytes)
 		return 0;
+	a.from = offset;
 	snprintf(a.range, sizeof a.range, "%" PRIu64 "-%" PRIu64, offset,
 		 offset + bytes - 1);
 	err = ask(f->store, &a);

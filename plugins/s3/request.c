@@ -124,7 +124,8 @@ text_take(struct s3_request *r, const char *data, size_t bytes)
 	return bytes;
 }
 
-/* Takes the body of a reply; that of an error is a text. */
+/* Takes the body of a reply; that of an error is a text.  A server that knows no
+ * ranges says 200, and gives the object from its first byte on. */
 static size_t
 take(char *data, size_t size, size_t n, void *arg)
 {
@@ -135,7 +136,11 @@ take(char *data, size_t size, size_t n, void *arg)
 	curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &code);
 	if (!r->into || code >= 300)
 		return text_take(r, data, bytes);
-	if (bytes > r->room - r->got)
+	if (r->from && code != 206)
+		r->refused = "the server gives no ranges of objects";
+	else if (bytes > r->room - r->got)
+		r->refused = "the server gives more than was asked for";
+	if (r->refused)
 		return 0;
 	memcpy(r->into + r->got, data, bytes);
 	r->got += bytes;
@@ -445,7 +450,9 @@ broke(const struct s3_request *r, CURLcode code, char *why, uint32_t why_bytes)
 {
 	snprintf(why, why_bytes, "%s: s3://%s/%s: %s", r->account->host,
 		 r->account->bucket, r->key,
-		 *r->trouble ? r->trouble : curl_easy_strerror(code));
+		 r->refused    ? r->refused
+		 : *r->trouble ? r->trouble
+			       : curl_easy_strerror(code));
 	switch (code) {
 	case CURLE_OUT_OF_MEMORY: return -ENOMEM;
 	case CURLE_PEER_FAILED_VERIFICATION:

@@ -35,6 +35,7 @@ struct s3_request {
 	/* Room for the reply's bytes; NULL: `text` takes them. */
 	uint8_t *into;
 	uint64_t room, got;
+	uint64_t from; /* offset of the range that is asked for */
 
 	/* The reply: a text, XML mostly; and what its headers say. */
 	char *text;
@@ -42,6 +43,7 @@ struct s3_request {
 	char etag[80], crc32c[32], whole_crc[16], region[64], changed[40];
 	uint64_t length; /* Content-Length */
 	char trouble[CURL_ERROR_SIZE];
+	const char *refused; /* why its bytes were not taken; NULL: they were */
 };
 
 /*

@@ -295,6 +295,7 @@ read_make(struct object_state *s, struct s3_job *j)
 		err = s3_request_header(&j->http,
 					"Range: bytes=%" PRIu64 "-%" PRIu64,
 					j->r->at, j->r->at + j->r->bytes - 1);
+	j->http.from = j->r->at;
 	j->http.into = j->r->data;
 	j->http.room = j->r->bytes;
 	return err;

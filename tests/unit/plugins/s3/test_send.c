@@ -161,6 +161,23 @@ START_TEST(a_read_is_asked_again_as_it_was)
 }
 END_TEST
 
+START_TEST(a_range_is_not_the_whole)
+{
+	uint8_t data[100];
+	struct object_request r = { .verb = OBJECT_READ,
+				    .key = "a",
+				    .data = data,
+				    .at = 7,
+				    .bytes = sizeof data };
+
+	answers[0] = REPLY("200 OK", "Content-Length: 5\r\n", "hello");
+	begin(1);
+	ck_assert_int_eq(carried_out(&r), -EPROTO);
+	ck_assert_ptr_nonnull(strstr(state->why, "gives no ranges"));
+	finish();
+}
+END_TEST
+
 static void
 bytes_add(struct object_request *r, const char *key, uint64_t bytes)
 {
@@ -308,5 +325,5 @@ START_TEST(a_lost_upload_is_made_anew)
 END_TEST
 
 SUITE_THREADS("send", NULL, a_read_is_asked_again_as_it_was,
-	      a_list_ends_nothing, a_bad_list_is_told,
+	      a_range_is_not_the_whole, a_list_ends_nothing, a_bad_list_is_told,
 	      an_end_without_answer_is_looked_at, a_lost_upload_is_made_anew)
