@@ -762,13 +762,25 @@ keys_renew(struct object_state *s)
 	return new || (s->renewed && steady() - s->renewed < NS_SECOND * 60);
 }
 
+/* Tells whether the keys may have expired: nobody says why of a HEAD. */
+static bool
+is_expired(const struct s3_job *j, const char *word, int err)
+{
+	bool head = j->step == JOB_STAT || j->step == JOB_CHECK;
+
+	if (!strcmp(word, "ExpiredToken"))
+		return true;
+	return head && !*word && *j->http.account->token &&
+	       (err == -EACCES || err == -EPROTO);
+}
+
 static void
 job_next(struct object_state *s, struct s3_job *j, CURLcode code)
 {
 	char word[64], why[SEND_SENTENCE];
 	int err = s3_request_result(&j->http, code, word, why, sizeof why);
 
-	if (err && !strcmp(word, "ExpiredToken") && keys_renew(s))
+	if (err && is_expired(j, word, err) && keys_renew(s))
 		err = -EAGAIN;
 	/* What need not succeed says nothing. */
 	if (err && j->step != JOB_UPLOADS && j->step != JOB_ABORT)

@@ -178,6 +178,29 @@ START_TEST(a_range_is_not_the_whole)
 }
 END_TEST
 
+START_TEST(keys_that_expired_are_read_again)
+{
+	struct object_request r = { .verb = OBJECT_STAT, .key = "a" };
+
+	answers[0] = REPLY("400 Bad", "", "");
+	answers[1] = REPLY("200 OK", "Content-Length: 5\r\n", "");
+	setenv("AWS_SESSION_TOKEN", "T", 1);
+	begin(2);
+	setenv("AWS_ACCESS_KEY_ID", "K2", 1);
+	ck_assert_int_eq(carried_out(&r), -EAGAIN);
+	ck_assert_int_eq(carried_out(&r), 0);
+	ck_assert_uint_eq(r.total, 5);
+	finish();
+	ck_assert_ptr_nonnull(strstr(asked[1], "Credential=K2/"));
+	/* Keys without an end do not expire. */
+	unsetenv("AWS_SESSION_TOKEN");
+	begin(1);
+	setenv("AWS_ACCESS_KEY_ID", "K2", 1);
+	ck_assert_int_eq(carried_out(&r), -EPROTO);
+	finish();
+}
+END_TEST
+
 static void
 bytes_add(struct object_request *r, const char *key, uint64_t bytes)
 {
@@ -325,5 +348,6 @@ START_TEST(a_lost_upload_is_made_anew)
 END_TEST
 
 SUITE_THREADS("send", NULL, a_read_is_asked_again_as_it_was,
-	      a_range_is_not_the_whole, a_list_ends_nothing, a_bad_list_is_told,
+	      a_range_is_not_the_whole, keys_that_expired_are_read_again,
+	      a_list_ends_nothing, a_bad_list_is_told,
 	      an_end_without_answer_is_looked_at, a_lost_upload_is_made_anew)
