@@ -153,4 +153,25 @@ START_TEST(keys_are_found)
 }
 END_TEST
 
-SUITE("account", urls_are_read, text_is_escaped, keys_are_found)
+START_TEST(an_endpoint_has_no_password)
+{
+	static const char *const bad[] = { "http://user:word@minio:9000",
+					   "user:word@minio" };
+	struct s3_options o = { .style = "auto" };
+
+	environment_clear();
+	setenv("AWS_ACCESS_KEY_ID", "K", 1);
+	setenv("AWS_SECRET_ACCESS_KEY", "S", 1);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		o.endpoint = bad[i];
+		ck_assert_int_eq(
+		    s3_account_make(&a, &o, "s3://bucket/x", why, sizeof why),
+		    -EINVAL);
+		ck_assert_ptr_nonnull(strstr(why, "'@'"));
+		ck_assert_ptr_null(strstr(why, "word"));
+	}
+}
+END_TEST
+
+SUITE("account", an_endpoint_has_no_password, urls_are_read, text_is_escaped,
+      keys_are_found)
