@@ -22,9 +22,7 @@ enum {
 	TEXT_MOST = 4 << 20, /* a page of a list has 1000 keys */
 	EXPECT_MS = 1,
 	CONNECT_S = 10,
-	SILENT_S =
-	    30,	    /* a connection so long slower than SLOW counts as gone */
-	SLOW = 100, /* bytes per second */
+	SILENT_S = 30, /* slower than S3_SLOW for so long is gone */
 	BUFFER = 1 << 18,
 };
 
@@ -241,7 +239,7 @@ limits_set(struct s3_request *r)
 			 (long)CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(r->easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
 	curl_easy_setopt(r->easy, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_S);
-	curl_easy_setopt(r->easy, CURLOPT_LOW_SPEED_LIMIT, (long)SLOW);
+	curl_easy_setopt(r->easy, CURLOPT_LOW_SPEED_LIMIT, (long)S3_SLOW);
 	curl_easy_setopt(r->easy, CURLOPT_LOW_SPEED_TIME, (long)SILENT_S);
 	curl_easy_setopt(r->easy, CURLOPT_EXPECT_100_TIMEOUT_MS,
 			 (long)EXPECT_MS);

@@ -77,6 +77,9 @@ int s3_request_again(struct s3_request *r, CURL *easy,
 		     const struct s3_account *a, const char *method,
 		     const char *key, const char *query);
 
+/* Bytes per second; a connection that is slower counts as gone. */
+enum { S3_SLOW = 100 };
+
 /* The CRC32C of a header, as number and as text (base64 of its four bytes). */
 enum { S3_CRC = 9 };
 void s3_crc_write(char to[S3_CRC], uint32_t crc);

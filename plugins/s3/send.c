@@ -313,6 +313,10 @@ piece_add(struct object_state *s, struct s3_job *j)
 	if (s->rate)
 		curl_easy_setopt(j->http.easy, CURLOPT_MAX_SEND_SPEED_LARGE,
 				 (curl_off_t)(s->rate / 8 + 1));
+	/* Half of a rate that is ordered is not too slow. */
+	if (s->rate && s->rate / 16 < S3_SLOW)
+		curl_easy_setopt(j->http.easy, CURLOPT_LOW_SPEED_LIMIT,
+				 (long)(s->rate / 16 + 1));
 	return err;
 }
 

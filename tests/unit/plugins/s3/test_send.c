@@ -9,67 +9,7 @@
 #undef take
 #include "s3/send.c"
 
-#include <arpa/inet.h>
-#include <sys/socket.h>
-
-#include "lib/suite.h"
-
-/* ---- the server ---------------------------------------------------------- */
-
-enum { ANSWERS = 16, HEAD = 8192 };
-
-/* What it is to say to each connection, NULL: nothing, and what it was asked.
- * They belong to its thread from serve() to served(). */
-static const char *answers[ANSWERS];
-static unsigned answers_n, asked_n;
-static char asked[ANSWERS][HEAD];
-static int listening;
-static pthread_t server;
-
-/* Reads a request, without the body. */
-static void
-request_take_all(int fd, char *head)
-{
-	size_t n = 0, body = 0;
-	char rest[4096];
-	const char *end = NULL, *length;
-	ssize_t got;
-
-	while (!end && n < HEAD - 1) {
-		got = read(fd, head + n, HEAD - 1 - n);
-		if (got <= 0)
-			return;
-		n += (size_t)got;
-		head[n] = '\0';
-		end = strstr(head, "\r\n\r\n");
-	}
-	length = strstr(head, "Content-Length: ");
-	if (length && end)
-		body = strtoul(length + 16, NULL, 10);
-	for (n -= (size_t)(end + 4 - head); n < body; n += (size_t)got) {
-		got = read(fd, rest, sizeof rest);
-		if (got <= 0)
-			return;
-	}
-}
-
-static void *
-serve_all(void *arg)
-{
-	(void)arg;
-	for (unsigned i = 0; i < answers_n; i++) {
-		int fd = accept(listening, NULL, NULL);
-		size_t n = answers[i] ? strlen(answers[i]) : 0;
-
-		if (fd < 0)
-			break;
-		request_take_all(fd, asked[asked_n++]);
-		if (n && write(fd, answers[i], n) != (ssize_t)n)
-			n = 0;
-		close(fd);
-	}
-	return NULL;
-}
+#include "lib/s3_server.h"
 
 static struct object_state *state;
 static struct host host;
@@ -80,10 +20,6 @@ static char why[SEND_SENTENCE];
 static void
 begin(unsigned n)
 {
-	static char endpoint[64];
-	struct sockaddr_in at = { .sin_family = AF_INET,
-				  .sin_addr = { htonl(INADDR_LOOPBACK) } };
-	socklen_t bytes = sizeof at;
 	const struct send_args args = { .host = &host,
 					.options = &options,
 					.to = "s3://bucket/x",
@@ -91,28 +27,17 @@ begin(unsigned n)
 					.why_bytes = sizeof why };
 	uint32_t piece;
 
-	listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	ck_assert_int_eq(bind(listening, (struct sockaddr *)&at, bytes), 0);
-	ck_assert_int_eq(listen(listening, 8), 0);
-	getsockname(listening, (struct sockaddr *)&at, &bytes);
-	snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%u",
-		 ntohs(at.sin_port));
 	setenv("HOME", "/nonexistent", 1);
 	setenv("AWS_ACCESS_KEY_ID", "K", 1);
 	setenv("AWS_SECRET_ACCESS_KEY", "S", 1);
-	options = (struct s3_options){ .endpoint = endpoint, .part = 5 * MIB };
+	options = (struct s3_options){ .endpoint = serve(n), .part = 5 * MIB };
 	ck_assert_msg(!s3_open(&state, &args, &piece), "%s", why);
-	answers_n = n;
-	asked_n = 0;
-	ck_assert_int_eq(pthread_create(&server, NULL, serve_all, NULL), 0);
 }
 
 static void
 finish(void)
 {
-	shutdown(listening, SHUT_RDWR);
-	pthread_join(server, NULL);
-	close(listening);
+	served();
 	s3_close(state);
 }
 
@@ -134,9 +59,6 @@ carried_out(struct object_request *r)
 }
 
 /* ---- tests ------------------------------------------------------------------ */
-
-#define REPLY(status, more, body)                                              \
-	"HTTP/1.1 " status "\r\nConnection: close\r\n" more "\r\n" body
 
 START_TEST(a_read_is_asked_again_as_it_was)
 {
