@@ -184,6 +184,8 @@ spate record half --quiet --stream "$(IFS=, && echo "${names[*]:0:216}")" >/dev/
 spate record rest --quiet --stream "$(IFS=, && echo "${names[*]:216}")" >/dev/null
 "$SPATE" gen --to "udp://127.0.0.1:$port-$((port + 431))" --format raw \
 	--payload 8192 --prefix 8 --sequence le64@0 --packets 4 --rate 60Mbps --quiet >"$work/sent"
+wait_for 60 eval '[ "$(spate streams --json |
+	jq -s "map(select(.packets > 0)) | length")" -eq 432 ]'
 page agree
 jq '[.streams[] | select(.packets > 0 and .recording)] | length' \
 	"$work/all.json" >"$work/n"
