@@ -128,8 +128,10 @@ room_fetch(struct disk_store *s, struct disk_room *room)
 	int err = rados_mon_command(s->cluster, &ask, 1, "", 0, &out,
 				    &out_bytes, &said, &said_bytes);
 
-	if (err < 0)
+	if (err < 0) {
+		rados_buffer_free(said);
 		return err;
+	}
 	all = json_loadb(out, out_bytes, 0, NULL);
 	err = room_find(all, s->pool, room);
 	if (!err && s->data_pool) {
@@ -322,8 +324,10 @@ data_open(struct disk_store *s, const struct disk_args *a,
 	}
 	rados_ioctx_set_namespace(s->data, p->name_space);
 	rados_set_pool_full_try(s->data);
-	err = *p->data ? ceph_data_try(s->data) : 0;
-	if (err == -EOPNOTSUPP)
+	/* A pool that is full can be read, and made room in. */
+	if (*p->data && ceph_data_try(s->data) == -EOPNOTSUPP)
+		err = -EOPNOTSUPP;
+	if (err)
 		snprintf(a->why, a->why_bytes,
 			 "the pool %s cannot be written to at any place: ceph "
 			 "osd pool set %s allow_ec_overwrites true",

@@ -203,6 +203,22 @@ end_set(struct disk_file *f, uint64_t end, uint64_t next)
 	pthread_mutex_unlock(&f->store->lock);
 }
 
+/* Returns -ESTALE if a file that is locked to be written ends elsewhere than this
+ * one left it: its lock ended, and another one went on with it. */
+static int
+end_check(struct disk_file *f, uint64_t end)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&f->store->lock);
+	if (f->has == DISK_EXCLUSIVE && end != f->end && end != f->end_next) {
+		f->lost = true;
+		err = -ESTALE;
+	}
+	pthread_mutex_unlock(&f->store->lock);
+	return err;
+}
+
 /* Within a piece, RADOS itself appends: two who do it at the same time do not
  * write over each other.  A record that would cross the end of one is written
  * as two. */
@@ -221,6 +237,9 @@ ceph_data_append(struct disk_file *f, const void *data, size_t bytes)
 	if (err)
 		return err;
 	end = full * f->store->piece + rest;
+	err = end_check(f, end);
+	if (err)
+		return err;
 	end_set(f, end, end + bytes);
 	if (rest + bytes > f->store->piece) {
 		put = ceph_data_write(f, data, bytes, end);

@@ -18,6 +18,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,15 +103,18 @@ cookie_write(char *cookie, size_t bytes)
 static bool
 is_dead(const char *cookie)
 {
-	unsigned long long ticks;
+	unsigned long long ticks, now;
 	char home[96];
 	int process;
 
 	home_write(home, sizeof home);
-	return *home != '?' && !strncmp(cookie, home, strlen(home)) &&
-	       sscanf(cookie + strlen(home), "%d/%llu/", &process, &ticks) ==
-		   2 &&
-	       ticks && started(process) != ticks;
+	if (*home == '?' || strncmp(cookie, home, strlen(home)) != 0 ||
+	    sscanf(cookie + strlen(home), "%d/%llu/", &process, &ticks) != 2 ||
+	    !ticks)
+		return false;
+	now = started(process);
+	/* Of a process that this user may not see nothing is known. */
+	return now ? now != ticks : kill(process, 0) < 0 && errno == ESRCH;
 }
 
 /* ---- other lockers ------------------------------------------------------------ */
@@ -307,6 +311,8 @@ ceph_locks_renew(struct disk_store *s)
 		err = take(f, f->has, f->cookie, LIBRADOS_LOCK_FLAG_MUST_RENEW);
 		if (err == -ENOENT)
 			err = take_again(f);
+		if (err == -EWOULDBLOCK && !look(f))
+			err = -EAGAIN; /* readers have it for a moment */
 		if (err == -EWOULDBLOCK)
 			s->host->log(s->host->ctx, LEVEL_ERROR,
 				     "the lock of %s ended, and another one "
@@ -314,8 +320,10 @@ ceph_locks_renew(struct disk_store *s)
 				     "more",
 				     f->object);
 		pthread_mutex_lock(&s->lock);
-		f->lost = err == -EWOULDBLOCK;
-		f->taken_ns = steady_ns();
+		f->lost |= err == -EWOULDBLOCK;
+		/* After an error it is tried again in a second. */
+		f->taken_ns =
+		    steady_ns() - (err ? (RADOS_RENEW_S - 1) * NS_SECOND : 0);
 		f->renewing = false;
 		pthread_cond_broadcast(&s->renewed);
 	}

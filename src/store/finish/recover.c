@@ -746,7 +746,10 @@ is_written_elsewhere(const struct recovery *r)
 		 layout_dir(dir, r->rec->name, r->rec->plan.layout),
 		 layout_index(index, r->rec->name));
 	json_array_foreach(json_object_get(r->rec->head, "disks"), i, path) {
+		/* A remote disk that is not configured is not opened: its path
+		 * may name a configuration of anybody's. */
 		if (locked || !json_is_string(path) ||
+		    remote_is_path(json_string_value(path)) ||
 		    is_among(r->disks, json_string_value(path)))
 			continue;
 		disk = disk_folder_open(json_string_value(path));
