@@ -113,7 +113,7 @@ is_dead(const char *cookie)
 	    !ticks)
 		return false;
 	now = started(process);
-	/* Of a process that this user may not see nothing is known. */
+	/* A process that this user may not see counts as alive. */
 	return now ? now != ticks : kill(process, 0) < 0 && errno == ESRCH;
 }
 

@@ -292,7 +292,7 @@ base_make(struct s3_account *a, const struct s3_options *o, char *endpoint,
 	if (amazon)
 		snprintf(endpoint, 300, "https://s3.%s.amazonaws.com",
 			 a->region);
-	/* It is in sentences and facts, where no password may be. */
+	/* Endpoints are in sentences and facts, where no password may be. */
 	if (strchr(endpoint, '@')) {
 		snprintf(why, why_bytes,
 			 "the endpoint has a user's name in it ('@'): keys "

@@ -16,7 +16,7 @@
  *   ~/.aws/credentials and ~/.aws/config, the profile AWS_PROFILE
  *   (AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE: other files)
  *
- * They are never part of a sentence.
+ * Keys are never part of a sentence.
  */
 struct s3_options {
 	const char *endpoint, *region, *profile, *credentials_file, *ca_file;

@@ -90,7 +90,7 @@ easy_give(struct disk_store *s, CURL *easy)
 		curl_easy_cleanup(easy);
 }
 
-/* What is asked, and what came. */
+/* A request to the bucket, and its reply. */
 struct s3_ask {
 	const char *method, *key, *query;
 	char range[64]; /* "": all of it */

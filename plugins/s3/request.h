@@ -61,7 +61,7 @@ void s3_request_bodies(struct s3_request *r, const struct object_bytes *of,
 		       unsigned n, uint64_t bytes);
 
 /*
- * What became of the request: 0; -ENOENT: there is no such key or bucket;
+ * Returns how the request ended: 0; -ENOENT: there is no such key or bucket;
  * -EACCES; -EAGAIN: it may succeed later; or another -errno.  An error comes
  * with a sentence, which names bucket, key, number and the server's own words.
  * `word`, 64 bytes, becomes S3's word for the error, or "".

@@ -786,7 +786,7 @@ job_next(struct object_state *s, struct s3_job *j, CURLcode code)
 
 	if (err && is_expired(j, word, err) && keys_renew(s))
 		err = -EAGAIN;
-	/* What need not succeed says nothing. */
+	/* Errors of steps that need not succeed are not told. */
 	if (err && j->step != JOB_UPLOADS && j->step != JOB_ABORT)
 		strcpy(s->why, why);
 	switch (j->step) {

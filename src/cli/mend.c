@@ -70,7 +70,7 @@ print_json(const struct mend_run *m, const struct mend_report *r)
 	json_decref(line);
 }
 
-/* What scrub leaves alone. */
+/* Says how many chunks are on disks that are away, which scrub leaves alone. */
 static void
 print_away(const struct mend_run *m, const struct mend_report *r)
 {

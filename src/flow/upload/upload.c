@@ -1110,7 +1110,7 @@ stages_step(struct upload *u, int64_t *until, bool *busy)
 		*busy |= s->step != STAGE_FREE;
 		asks |= s->step == STAGE_ASKS;
 	}
-	/* Its block may have been begun again meanwhile. */
+	/* The block of a stage may have been begun again meanwhile. */
 	if (fills && fills->step != STAGE_FILLS) {
 		free = fills;
 		fills = NULL;

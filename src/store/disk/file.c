@@ -195,6 +195,22 @@ file_list_open(int fd)
 	return NULL;
 }
 
+int
+file_list_at(struct file_list **list, int folder)
+{
+	int fd =
+	    disk_open_at(folder, ".", O_RDONLY | O_DIRECTORY, DISK_NO_LINKS);
+	int err;
+
+	*list = fd < 0 ? NULL : file_list_open(fd);
+	if (*list)
+		return 0;
+	err = fd < 0 ? fd : -errno;
+	if (fd >= 0)
+		file_close(fd);
+	return err;
+}
+
 const struct dirent *
 file_list_next(struct file_list *list)
 {

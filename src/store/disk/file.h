@@ -204,6 +204,9 @@ FILE *file_stream(int fd);
 struct file_list;
 struct dirent;
 struct file_list *file_list_open(int fd);
+/* Opens a folder a second time to list its names, so that its own handle stays
+ * where it is.  0 or -errno. */
+int file_list_at(struct file_list **list, int folder);
 const struct dirent *file_list_next(struct file_list *list);
 int file_list_fd(const struct file_list *list);
 void file_list_close(struct file_list *list);

@@ -112,14 +112,10 @@ is_beginning(const struct folder *f, const char *entry)
 static bool
 has_only_beginnings(const struct folder *f)
 {
-	int fd =
-	    disk_open_at(f->dir, ".", O_RDONLY | O_DIRECTORY, DISK_NO_LINKS);
-	struct file_list *dir = fd < 0 ? NULL : file_list_open(fd);
+	struct file_list *dir;
 	const struct dirent *e;
-	bool only = dir;
+	bool only = !file_list_at(&dir, f->dir);
 
-	if (fd >= 0 && !dir)
-		file_close(fd);
 	while (only && (e = file_list_next(dir)))
 		only = is_beginning(f, e->d_name);
 	if (dir)

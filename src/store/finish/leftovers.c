@@ -300,20 +300,14 @@ static int
 take_names(struct leftover_scan *s)
 {
 	struct leftovers *l = s->to;
-	int err = 0, fd = disk_open_at(s->dir, ".", O_RDONLY | O_DIRECTORY,
-				       DISK_NO_LINKS);
 	const struct dirent *e;
 	struct leftover *b;
 	uint64_t number;
 	struct file_list *dir;
+	int err = file_list_at(&dir, s->dir);
 
-	dir = fd < 0 ? NULL : file_list_open(fd);
-	if (!dir) {
-		if (fd < 0)
-			return fd;
-		file_close(fd);
-		return -ENOMEM;
-	}
+	if (err)
+		return err;
 	while (!err && (e = file_list_next(dir))) {
 		if (!layout_chunk_number(e->d_name, s->plan->name, &number))
 			continue;

@@ -400,19 +400,14 @@ unlisted_look(struct parity_look *l, int dir, const char *file,
 int
 parity_files_look(struct parity_look *l, int dir, const char *name)
 {
-	int fd = disk_open_at(dir, ".", O_RDONLY | O_DIRECTORY, DISK_NO_LINKS);
-	struct file_list *list = fd < 0 ? NULL : file_list_open(fd);
 	const struct parity_block *b;
 	uint64_t group, generation;
 	const struct dirent *entry;
-	int err;
+	struct file_list *list;
+	int err = file_list_at(&list, dir);
 
-	if (!list) {
-		err = fd < 0 ? fd : -errno;
-		if (fd >= 0)
-			file_close(fd);
+	if (err)
 		return err;
-	}
 	err = list_look(l, dir, name);
 	while (!err && (entry = file_list_next(list))) {
 		if (!layout_parity_number(entry->d_name, name, &group,

@@ -110,12 +110,10 @@ text_make(const struct mend *m, char **text, size_t *bytes)
 static bool
 is_begun(const struct mend *m, int folder)
 {
-	int fd =
-	    disk_open_at(folder, ".", O_RDONLY | O_DIRECTORY, DISK_NO_LINKS);
-	struct file_list *list = fd < 0 ? NULL : file_list_open(fd);
+	struct file_list *list;
 	const struct dirent *e;
 	char file[LAYOUT_FILE];
-	bool begun = list;
+	bool begun = !file_list_at(&list, folder);
 
 	layout_meta(file, m->rec->name);
 	while (begun && (e = file_list_next(list)))
@@ -123,8 +121,6 @@ is_begun(const struct mend *m, int folder)
 			!strcmp(e->d_name, file);
 	if (list)
 		file_list_close(list);
-	else if (fd >= 0)
-		file_close(fd);
 	return begun;
 }
 

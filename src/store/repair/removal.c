@@ -181,17 +181,12 @@ kind_of_file(const struct removal *r, int dir, const char *file)
 static int
 each_in(int dir, int (*act)(void *arg, int dir, const char *file), void *arg)
 {
-	int fd = disk_open_at(dir, ".", O_RDONLY | O_DIRECTORY, DISK_NO_LINKS);
-	struct file_list *list = fd < 0 ? NULL : file_list_open(fd);
 	const struct dirent *entry;
-	int err = 0;
+	struct file_list *list;
+	int err = file_list_at(&list, dir);
 
-	if (!list) {
-		err = fd < 0 ? fd : -errno;
-		if (fd >= 0)
-			file_close(fd);
+	if (err)
 		return err;
-	}
 	while (!err && (entry = file_list_next(list))) {
 		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
 			err = act(arg, dir, entry->d_name);

@@ -941,17 +941,10 @@ check_orphans(struct verify_part *p)
 	const struct dirent *entry;
 	uint64_t number;
 	struct file_list *dir;
-	int fd;
+	int err = file_list_at(&dir, rec->part[p->disk].dir);
 
-	fd = disk_open_at(rec->part[p->disk].dir, ".", O_RDONLY | O_DIRECTORY,
-			  DISK_NO_LINKS);
-	if (fd < 0)
-		return fd;
-	dir = file_list_open(fd);
-	if (!dir) {
-		file_close(fd);
-		return -ENOMEM;
-	}
+	if (err)
+		return err;
 	while ((entry = file_list_next(dir))) {
 		if (layout_chunk_number(entry->d_name, rec->name, &number) &&
 		    !is_indexed(rec, p->disk, number))

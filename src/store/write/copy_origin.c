@@ -212,21 +212,17 @@ chunks_drop(const struct copy_mend *m)
 {
 	size_t n;
 	uint64_t *known = numbers_of(m, &n), number;
-	int fd =
-	    disk_open_at(m->dir, ".", O_RDONLY | O_DIRECTORY, DISK_NO_LINKS);
-	struct file_list *dir = fd < 0 ? NULL : file_list_open(fd);
-	int err = !known ? -ENOMEM : fd < 0 ? fd : dir ? 0 : -errno;
+	struct file_list *dir = NULL;
+	int err = known ? file_list_at(&dir, m->dir) : -ENOMEM;
 	const struct dirent *e;
 
-	while (!err && dir && (e = file_list_next(dir))) {
+	while (!err && (e = file_list_next(dir))) {
 		if (layout_chunk_number(e->d_name, m->name, &number) &&
 		    !(n && bsearch(&number, known, n, sizeof number, by_value)))
 			file_remove_at(m->dir, e->d_name, 0);
 	}
 	if (dir)
 		file_list_close(dir);
-	else if (fd >= 0)
-		file_close(fd);
 	free(known);
 	return err;
 }
