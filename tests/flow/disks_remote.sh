@@ -62,7 +62,9 @@ cmp "$work/part" "$work/whole"
 disks=("${remote[@]}")
 chunk=$(find "$work"/[a-d]/whole -name 'whole.00000003')
 printf '\xaa' | dd of="$chunk" bs=1 seek=1000 conv=notrunc status=none
-gone=$(find "$work"/[a-d]/whole -name 'whole.00000005')
+# Another one of that disk is of another group.
+gone=$(find "${chunk%/*}" -name 'whole.[0-9]*[0-9]' ! -samefile "$chunk" |
+	sort | head -n 1)
 rm "$gone"
 beside scrub whole >/dev/null
 [ -e "$gone" ] || fail "scrub did not make the chunk again that went"

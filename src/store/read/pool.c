@@ -324,6 +324,23 @@ take_buffer(struct pool_reader *r)
 	return p;
 }
 
+/* Lets the disks that are there have half of the buffers in flight. */
+static void
+set_depths(struct pool *pool)
+{
+	uint64_t requests =
+	    pool->pieces * (pool->piece_bytes / pool->request_bytes);
+	uint64_t depth = pool->there ? requests / (2 * pool->there) : 0;
+
+	depth = depth ? depth : 1;
+	for (unsigned i = 0; i < pool->disks; i++) {
+		struct pool_disk *d = &pool->disk[i];
+		unsigned most = d->remote ? POOL_DEPTH_REMOTE : POOL_DEPTH;
+
+		d->depth = depth < most ? (unsigned)depth : most;
+	}
+}
+
 /*
  * Takes a free buffer, which must exist, and asks a disk for bytes [at, end) of
  * a block, which lie within one cell of the grid.  `now`: goes before
@@ -339,8 +356,10 @@ piece_ask(struct pool_reader *r, const struct recording_block *b, unsigned disk,
 	struct pool_chunk *c;
 	struct pool_piece *p;
 
-	if (disk < pool->disks && !d->threads && pool_part_open(r, disk))
+	if (disk < pool->disks && !d->threads && pool_part_open(r, disk)) {
 		d->remote = file_is_remote(r->part[disk].dir);
+		set_depths(pool);
+	}
 	if ((disk < pool->disks && !pool_part_open(r, disk)) ||
 	    (!d->threads && pool_disk_start(d)))
 		return NULL;
@@ -854,20 +873,6 @@ make_pieces(struct pool *pool)
 		pool->free = p;
 	}
 	return 0;
-}
-
-/* Lets the disks that are there have half of the buffers in flight. */
-static void
-set_depths(struct pool *pool)
-{
-	uint64_t requests =
-	    pool->pieces * (pool->piece_bytes / pool->request_bytes);
-	uint64_t depth = pool->there ? requests / (2 * pool->there) : 0;
-
-	if (depth > POOL_DEPTH)
-		depth = POOL_DEPTH;
-	for (unsigned i = 0; i < pool->disks; i++)
-		pool->disk[i].depth = depth ? (unsigned)depth : 1;
 }
 
 static int

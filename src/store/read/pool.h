@@ -45,6 +45,7 @@ struct pool_piece;
 enum {
 	POOL_REQUEST = 2 << 20, /* bytes of one request to a disk */
 	POOL_DEPTH = 4,		/* requests in flight on each disk */
+	POOL_DEPTH_REMOTE = 16, /* requests in flight on a remote disk */
 	POOL_LEAST = 4,		/* least number of pieces in a pool */
 };
 

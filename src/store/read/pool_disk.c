@@ -917,7 +917,7 @@ start_one(struct pool_disk *d, const pthread_attr_t *how)
 int
 pool_disk_start(struct pool_disk *d)
 {
-	unsigned n = has_ring(d) ? 1 : POOL_THREADS;
+	unsigned n = has_ring(d) ? 1 : d->remote ? d->depth : POOL_THREADS;
 	pthread_attr_t how;
 	int err = 0;
 

@@ -34,7 +34,8 @@ enum {
 	POOL_PAGE = 4096, /* alignment for O_DIRECT: offset, length, memory */
 	POOL_BADS = 16,
 	POOL_BUCKETS = 64,
-	POOL_THREADS = 4,   /* per disk, without io_uring */
+	POOL_THREADS = 4,   /* per disk, without io_uring; as many as requests
+				 of a remote one */
 	POOL_EASED = 2,	    /* requests in flight on a disk that is being
 				 written */
 	POOL_STEP = 65536,  /* bytes per read around a bad sector */
