@@ -18,7 +18,8 @@ the files, and the data, put together by block number, are written to OUT:
     to the next of the set
 
 OPTION: "zero", packets of zeros are fill, and not looked at; "back", time may go
-back, as a counter began anew; or "".
+back, as a counter began anew; "behind", a file has blocks behind later ones, as a
+disk failed; or "".
 
 Prints the blocks, and how many numbers from 0 on are not there.
 """
@@ -32,7 +33,7 @@ def fail(text):
     sys.exit("FAIL: " + text)
 
 
-def walk(path, packet):
+def walk(path, packet, option):
     """The blocks of a file: number and data."""
     data = open(path, "rb").read()
     sync, version, block, kind, size = struct.unpack_from("<IiiIi", data)
@@ -43,7 +44,7 @@ def walk(path, packet):
     blocks, at, last = [], HEADER, -1
     while at < len(data):
         number, length = struct.unpack_from("<ii", data, at)
-        if number <= last:
+        if number <= last and option != "behind":
             fail("%s: block %d after %d" % (path, number, last))
         if length != block and at + length != len(data):
             fail("%s: block %d has %d of %d bytes and is not the last"
@@ -84,7 +85,7 @@ def main():
     option, out, packet = sys.argv[1], sys.argv[2], int(sys.argv[3])
     every = []
     for path in sys.argv[4:]:
-        kind, blocks = walk(path, packet)
+        kind, blocks = walk(path, packet, option)
         every += blocks
     every.sort(key=lambda b: b[0])
     numbers = [number for number, _ in every]
