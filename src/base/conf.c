@@ -414,6 +414,16 @@ conf_blame(struct conf *conf, const config_setting_t *setting, int err,
 	return err;
 }
 
+int
+conf_blame_key(struct conf *conf, const config_setting_t *group,
+	       const char *key, struct fault *fault)
+{
+	const config_setting_t *s =
+	    config_setting_get_member((config_setting_t *)group, key);
+
+	return conf_blame(conf, s ? s : group, -EINVAL, fault);
+}
+
 /* ---- one value ------------------------------------------------------ */
 
 /* A text that grows piece by piece, and is cut at the end of its buffer. */

@@ -47,6 +47,11 @@ const char *conf_where(struct conf *conf, const config_setting_t *setting);
 int conf_blame(struct conf *conf, const config_setting_t *setting, int err,
 	       struct fault *fault);
 
+/* The same for a key of a group, or the group where that is not set.  Returns
+ * -EINVAL. */
+int conf_blame_key(struct conf *conf, const config_setting_t *group,
+		   const char *key, struct fault *fault);
+
 /*
  * Tells whether two settings have the same value, however they are written.
  * NULL, a missing setting, equals only NULL.

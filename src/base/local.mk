@@ -3,6 +3,7 @@ libbase_a_SOURCES = \
 	%D%/clock.c %D%/clock.h \
 	%D%/conf.c %D%/conf.h \
 	src/control/answer.c src/control/answer.h \
+	src/control/companion.c src/control/companion.h \
 	src/control/control.c src/control/control.h \
 	src/control/listener.c src/control/listener.h \
 	src/control/spated.c src/control/spated.h \

@@ -332,12 +332,9 @@ static int
 conf_refuse(struct conf *conf, const config_setting_t *group, const char *key,
 	    const char *text, const char *what, struct fault *fault)
 {
-	const config_setting_t *s =
-	    config_setting_get_member((config_setting_t *)group, key);
-
 	fault_set(fault, -EINVAL, "conf", "%s: '%s' %s",
 		  config_setting_name(group), text, what);
-	return conf_blame(conf, s ? s : group, -EINVAL, fault);
+	return conf_blame_key(conf, group, key, fault);
 }
 
 /* True if an address stands in the list before entry `i`, too. */

@@ -39,16 +39,6 @@ const struct option_key vsi_conf_options[] = {
 };
 
 static int
-blame(struct conf *conf, const config_setting_t *group, const char *key,
-      struct fault *fault)
-{
-	const config_setting_t *s =
-	    config_setting_get_member((config_setting_t *)group, key);
-
-	return conf_blame(conf, s ? s : group, -EINVAL, fault);
-}
-
-static int
 files_check(struct vsi_conf *c, struct conf *conf,
 	    const config_setting_t *group, struct fault *fault)
 {
@@ -61,7 +51,7 @@ files_check(struct vsi_conf *c, struct conf *conf,
 			  "vsi: files = \"%.80s\" is no folder", folder);
 		fault_hint(fault, "files = \"/data/fringe\"; with its whole "
 				  "path, and not /");
-		return blame(conf, group, "files", fault);
+		return conf_blame_key(conf, group, "files", fault);
 	}
 	return 0;
 }
@@ -82,7 +72,7 @@ version_check(struct vsi_conf *c, struct conf *conf,
 	fault_set(fault, -EINVAL, "conf",
 		  "vsi: version = \"%s\" is no program and version", text);
 	fault_hint(fault, "version = \"jive5ab 3.1.0\";");
-	return blame(conf, group, "version", fault);
+	return conf_blame_key(conf, group, "version", fault);
 }
 
 /* `streams` may be left out where there is only one. */
@@ -109,7 +99,7 @@ streams_check(struct vsi_conf *c, struct conf *conf,
 		fault_hint(fault, "streams = [ \"%s\" ]; up to %d of them",
 			   first ? config_setting_name(first) : "dbbc3",
 			   VSI_CONF_STREAMS);
-		return blame(conf, group, "streams", fault);
+		return conf_blame_key(conf, group, "streams", fault);
 	}
 	for (unsigned i = 0; i < names->n; i++) {
 		const char *name = names->text[i];
@@ -119,13 +109,13 @@ streams_check(struct vsi_conf *c, struct conf *conf,
 				continue;
 			fault_set(fault, -EINVAL, "conf",
 				  "vsi: stream '%s' is named twice", name);
-			return blame(conf, group, "streams", fault);
+			return conf_blame_key(conf, group, "streams", fault);
 		}
 		if (all && config_setting_get_member(all, name))
 			continue;
 		fault_set(fault, -ENOENT, "conf",
 			  "vsi: there is no stream '%s'", name);
-		return blame(conf, group, "streams", fault);
+		return conf_blame_key(conf, group, "streams", fault);
 	}
 	return 0;
 }

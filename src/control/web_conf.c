@@ -28,17 +28,6 @@ const struct option_key web_conf_options[] = {
 	{ .name = NULL },
 };
 
-/* Puts the line of a key in front of the fault. */
-static int
-blame(struct conf *conf, const config_setting_t *group, const char *key,
-      struct fault *fault)
-{
-	const config_setting_t *s =
-	    config_setting_get_member((config_setting_t *)group, key);
-
-	return conf_blame(conf, s ? s : group, -EINVAL, fault);
-}
-
 /* Refuses to be open to everybody by oversight. */
 static int
 open_check(const struct web_conf *c, struct conf *conf,
@@ -56,7 +45,7 @@ open_check(const struct web_conf *c, struct conf *conf,
 			  c->listen.text[i]);
 		fault_hint(fault,
 			   "allow = [ \"127.0.0.0/8\", \"10.0.0.0/8\" ];");
-		return blame(conf, group, "listen", fault);
+		return conf_blame_key(conf, group, "listen", fault);
 	}
 	return 0;
 }
@@ -74,7 +63,7 @@ hosts_check(const struct web_conf *c, struct conf *conf,
 			  "web: hosts = \"%.80s\" is no name of a host", name);
 		fault_hint(fault, "hosts = [ \"recorder.example.org\" ]; "
 				  "without port; addresses need not be named");
-		return blame(conf, group, "hosts", fault);
+		return conf_blame_key(conf, group, "hosts", fault);
 	}
 	return 0;
 }

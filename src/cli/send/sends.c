@@ -125,21 +125,6 @@ sends_print(const struct cli *cli, const json_t *sends)
 
 /* ---- a line ---------------------------------------------------------- */
 
-/* Writes "[=====>   ]", n characters wide. */
-static void
-bar(char *to, size_t n, double filled)
-{
-	size_t full = (size_t)((double)(n - 2) * filled);
-
-	memset(to, ' ', n);
-	to[0] = '[';
-	memset(to + 1, '=', full);
-	if (full < n - 2)
-		to[1 + full] = '>';
-	to[n - 1] = ']';
-	to[n] = '\0';
-}
-
 /* Returns the share that is sent; negative: the total is unknown or grows. */
 static double
 share_of(const struct answer_send *s)
@@ -204,8 +189,9 @@ sends_line(const json_t *send, char *line, size_t bytes)
 	clean(name, s.name);
 	used = strlen(name) + strlen(text) + 5;
 	if (share >= 0 && bytes >= used + BAR_LEAST)
-		bar(drawing, bytes - used < BAR_MOST ? bytes - used : BAR_MOST,
-		    share);
+		progress_draw(drawing,
+			      bytes - used < BAR_MOST ? bytes - used : BAR_MOST,
+			      share);
 	snprintf(line, bytes, "%s  %s%s%s", name, drawing, *drawing ? "  " : "",
 		 text);
 }

@@ -158,9 +158,8 @@ words(const struct progress_bar *p, uint64_t done, int64_t elapsed_ns,
 	}
 }
 
-/* Writes "[=====>   ]", n characters wide. */
-static void
-bar(char *to, size_t n, double filled)
+void
+progress_draw(char *to, size_t n, double filled)
 {
 	size_t full = (size_t)((double)(n - 2) * filled);
 
@@ -183,8 +182,9 @@ progress_line(const struct progress_bar *p, uint64_t done, int64_t elapsed_ns,
 	words(p, done, elapsed_ns, text);
 	used = strlen(p->what) + 2 + strlen(text) + 2;
 	if (width >= used + BAR_LEAST)
-		bar(drawing, width - used < BAR_MOST ? width - used : BAR_MOST,
-		    share(p, done));
+		progress_draw(drawing,
+			      width - used < BAR_MOST ? width - used : BAR_MOST,
+			      share(p, done));
 	snprintf(line, width + 1, "%s  %s%s%s", p->what, drawing,
 		 *drawing ? "  " : "", text);
 }

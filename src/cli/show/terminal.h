@@ -54,6 +54,9 @@ void progress_show(struct progress_bar *p, uint64_t done);
 /* Clears the bar, so that another line may be printed. */
 void progress_hide(struct progress_bar *p);
 
+/* Writes "[=====>   ]", n characters and a 0; `filled` is from 0 to 1. */
+void progress_draw(char *to, size_t n, double filled);
+
 /* Writes the text of a bar: at most `width` characters and a 0. */
 void progress_line(const struct progress_bar *p, uint64_t done,
 		   int64_t elapsed_ns, char *line, size_t width);

@@ -102,16 +102,6 @@ setup_disks_read(struct setup *c, struct fault *fault)
 
 /* ---- the group vsi --------------------------------------------------- */
 
-static int
-blame(struct setup *c, const config_setting_t *group, const char *key,
-      struct fault *fault)
-{
-	const config_setting_t *s =
-	    config_setting_get_member((config_setting_t *)group, key);
-
-	return conf_blame(c->conf, s ? s : group, -EINVAL, fault);
-}
-
 /* Refuses streams that do not fit into `memory` together, because record=on
  * records all of them at once. */
 static int
@@ -133,7 +123,7 @@ memory_check(struct setup *c, const config_setting_t *group,
 		  units_show_bytes(need, memory));
 	fault_hint(fault, "set memory to at least %lluM, or name fewer streams",
 		   (unsigned long long)((memory >> 20) + 1));
-	blame(c, group, "streams", fault);
+	conf_blame_key(c->conf, group, "streams", fault);
 	return -ENOMEM;
 }
 
@@ -199,7 +189,7 @@ loopback_check(struct setup *c, const config_setting_t *group,
 			  "alone, which %s is not",
 			  listen->text[i]);
 		fault_hint(fault, "secret_file = \"/etc/spate/secret\";");
-		return blame(c, group, "listen", fault);
+		return conf_blame_key(c->conf, group, "listen", fault);
 	}
 	return 0;
 }
@@ -214,13 +204,13 @@ beside_check(struct setup *c, const config_setting_t *group,
 
 	for (unsigned i = 0; i < beside->n; i++) {
 		if (module_receive(beside->text[i], &ops, fault))
-			return blame(c, group, "beside", fault);
+			return conf_blame_key(c->conf, group, "beside", fault);
 		if (ops->beside)
 			continue;
 		fault_set(fault, -EINVAL, "conf",
 			  "inbox: the receive plugin %s carries no copies",
 			  beside->text[i]);
-		return blame(c, group, "beside", fault);
+		return conf_blame_key(c->conf, group, "beside", fault);
 	}
 	return 0;
 }
@@ -250,7 +240,7 @@ setup_inbox_read(struct setup *c, struct fault *fault)
 		err =
 		    secret_read(&c->inbox.secret, c->inbox.secret_file, fault);
 	if (err && c->inbox.secret_file && err != -EINVAL)
-		blame(c, group, "secret_file", fault);
+		conf_blame_key(c->conf, group, "secret_file", fault);
 	return err;
 }
 
