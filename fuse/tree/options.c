@@ -102,12 +102,6 @@ struct reading_of {
 };
 
 static int
-no_memory(struct fault *fault)
-{
-	return fault_set(fault, -ENOMEM, "no-memory", "no memory");
-}
-
-static int
 usage(struct fault *fault, const char *what, const char *word, const char *hint)
 {
 	fault_set(fault, -EINVAL, "usage", what, word);
@@ -148,7 +142,7 @@ text_set(char **to, const char *value, struct fault *fault)
 	char *text = strdup(value);
 
 	if (!text)
-		return no_memory(fault);
+		return fault_no_memory(fault);
 	free(*to);
 	*to = text;
 	return 0;
@@ -157,7 +151,9 @@ text_set(char **to, const char *value, struct fault *fault)
 static int
 pass(struct mount_options *o, const char *arg, struct fault *fault)
 {
-	return fuse_opt_add_opt_escaped(&o->passed, arg) ? no_memory(fault) : 0;
+	return fuse_opt_add_opt_escaped(&o->passed, arg)
+		   ? fault_no_memory(fault)
+		   : 0;
 }
 
 static int

@@ -5,6 +5,7 @@
  * texts of the same fault), cut with "..." if it does not fit, and freed of
  * control characters: a fault is one line.
  */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +42,12 @@ fault_set(struct fault *f, int err, const char *code, const char *what, ...)
 	f->why[0] = '\0';
 	f->hint[0] = '\0';
 	return err;
+}
+
+int
+fault_no_memory(struct fault *f)
+{
+	return fault_set(f, -ENOMEM, "no-memory", "out of memory");
 }
 
 void

@@ -24,6 +24,8 @@ struct fault {
  */
 int fault_set(struct fault *f, int err, const char *code, const char *what, ...)
     __attribute__((format(printf, 4, 5)));
+/* Sets "out of memory"; returns -ENOMEM. */
+int fault_no_memory(struct fault *f);
 void fault_why(struct fault *f, const char *why, ...)
     __attribute__((format(printf, 2, 3)));
 void fault_hint(struct fault *f, const char *hint, ...)

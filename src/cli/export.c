@@ -525,7 +525,7 @@ run(const struct cli *cli, const void *values, char **operand)
 	if (err)
 		return cli_fail(&fault);
 	if (open_recordings_make(&set, &opened))
-		err = fault_set(&fault, -ENOMEM, "no-memory", "no memory");
+		err = fault_no_memory(&fault);
 	if (!err)
 		err = open_recording_get(set, operand[0], &e.op, &fault);
 	if (!err) {

@@ -40,7 +40,7 @@ add_stored(json_t *infos, const struct disks *disks, const char *name,
 		return err;
 	info = recording_info(rec);
 	if (!info || loss_add_json(rec, info) || json_array_append(infos, info))
-		err = fault_set(fault, -ENOMEM, "no-memory", "no memory");
+		err = fault_no_memory(fault);
 	json_decref(info);
 	recording_close(rec);
 	return err;

@@ -88,7 +88,7 @@ recording_plot(const struct info_quality_args *args, struct recording *rec,
 	int err = 0;
 
 	if (!info || !lines || !history || loss_add_json(rec, info))
-		err = fault_set(fault, -ENOMEM, "no-memory", "no memory");
+		err = fault_no_memory(fault);
 	if (!err) {
 		/* Without samples the rest of the page is as good. */
 		if (info_quality_lines(args, rec, lines, &none))

@@ -77,12 +77,6 @@ has_colon(const char *path)
 }
 
 static int
-no_memory(struct fault *fault)
-{
-	return fault_set(fault, -ENOMEM, "no-memory", "no memory");
-}
-
-static int
 disks_word(const struct cli *cli, struct mount_command *w, struct fault *fault)
 {
 	struct disks disks;
@@ -101,7 +95,7 @@ disks_word(const struct cli *cli, struct mount_command *w, struct fault *fault)
 		list = paths(&disks);
 		w->disks = list ? escaped("disks", list) : NULL;
 		free(list);
-		err = w->disks ? 0 : no_memory(fault);
+		err = w->disks ? 0 : fault_no_memory(fault);
 	}
 	disks_clear(&disks);
 	return err;
@@ -119,7 +113,7 @@ socket_word(const struct cli *cli, struct mount_command *w, struct fault *fault)
 			return err;
 	}
 	w->socket = escaped("socket", cli->socket ? cli->socket : path);
-	return w->socket ? 0 : no_memory(fault);
+	return w->socket ? 0 : fault_no_memory(fault);
 }
 
 static void

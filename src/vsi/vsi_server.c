@@ -572,7 +572,7 @@ vsi_server_open(struct vsi_server **server, const struct vsi_server_args *args,
 	int err;
 
 	if (!s)
-		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+		return fault_no_memory(fault);
 	s->args = *args;
 	s->epoll = s->again = s->later = -1;
 	err = set_make(s);

@@ -251,8 +251,7 @@ vsi_streams_list(json_t **list, const struct vsi_conf *conf,
 					"stream %s is no longer configured",
 					base);
 		else if (json_array_append_new(*list, vary_make(&m)))
-			err = fault_set(fault, -ENOMEM, "no-memory",
-					"out of memory");
+			err = fault_no_memory(fault);
 	}
 	if (err)
 		json_decref(*list);

@@ -319,11 +319,11 @@ web_server_open(struct web_server **server, const struct web_conf *conf,
 	int err = 0;
 
 	if (!s)
-		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+		return fault_no_memory(fault);
 	s->conf = conf;
 	s->figures = figures;
 	if (events_open(&s->events, figures) || page_make(s))
-		err = fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+		err = fault_no_memory(fault);
 	if (!err && conf->listen.n > WEB_SOCKETS)
 		err = fault_set(fault, -E2BIG, "conf",
 				"web: these are more than %d addresses",

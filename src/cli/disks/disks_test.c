@@ -258,7 +258,7 @@ way_add(struct test *t, const char *name, struct fault *fault)
 		return err;
 	way->options = calloc(1, way->ops->head.options_bytes + 1);
 	if (!way->options)
-		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
+		return fault_no_memory(fault);
 	err = conf_open_text(&t->conf[t->ways], "", "spate", fault);
 	part = (struct conf_part){ way->ops->head.options, way->options };
 	if (!err)
@@ -528,7 +528,7 @@ disks_test(const struct cli *cli, const struct disks_args *args, char **path)
 	if (!err)
 		err = disks_take(&t, path, &fault);
 	if (!err && measure(&t))
-		err = fault_set(&fault, -ENOMEM, "no-memory", "no memory");
+		err = fault_no_memory(&fault);
 	if (!err)
 		tested_show(t.disk, t.n, cli->json);
 	status = err ? cli_fail(&fault) : status_of(&t);

@@ -67,12 +67,6 @@ gen_refuse(struct fault *fault, const char *what, const char *hint)
 	return -EINVAL;
 }
 
-static int
-no_memory(struct fault *fault)
-{
-	return fault_set(fault, -ENOMEM, "no-memory", "no memory");
-}
-
 /* ---- plans ------------------------------------------------------------- */
 
 /* Returns how many packets of `bytes` fit in the time; UINT64_MAX: no limit. */
@@ -124,7 +118,7 @@ plans_make(struct gen *g, struct fault *fault)
 
 	g->port = calloc(g->socket.ports, sizeof *g->port);
 	if (!g->port)
-		return no_memory(fault);
+		return fault_no_memory(fault);
 	for (unsigned i = 0; i < g->socket.ports; i++) {
 		chances.seed = g->args->seed + i * UINT64_C(0x10000);
 		gen_plan_init(&g->port[i].plan, &chances, packets);
@@ -197,7 +191,7 @@ frames_make(struct gen *g, int64_t start, struct fault *fault)
 				    NS_SECOND),
 	};
 	g->source = &g->frames.source;
-	return gen_frames_init(&g->frames) < 0 ? no_memory(fault) : 0;
+	return gen_frames_init(&g->frames) < 0 ? fault_no_memory(fault) : 0;
 }
 
 static bool
@@ -245,7 +239,7 @@ heaps_make(struct gen *g, unsigned ports, struct fault *fault)
 				  "the size of a packet is out of bounds",
 				  "--packet is from 88 to 65507 bytes, as 1472 "
 				  "or 8968");
-	return err ? no_memory(fault) : 0;
+	return err ? fault_no_memory(fault) : 0;
 }
 
 /* ---- opening and closing ----------------------------------------------- */
@@ -448,8 +442,7 @@ gen_dump(struct gen *g, struct fault *fault)
 		free(file);
 		if (asprintf(&file, g->socket.ports > 1 ? "%s.%u" : "%s",
 			     g->args->dump, i) < 0)
-			return fault_set(fault, -ENOMEM, "no-memory",
-					 "no memory");
+			return fault_no_memory(fault);
 		err = port_dump(g, i, file);
 	}
 	if (err) {

@@ -70,7 +70,7 @@ threads_read(struct gen_format *f, const char *list, struct fault *fault)
 
 	f->threads = calloc(THREADS_MOST, sizeof *f->threads);
 	if (!f->threads)
-		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
+		return fault_no_memory(fault);
 	s->threads = f->threads;
 	for (;; text++) {
 		if (range_read(&text, &from, &to) < 0 ||
@@ -155,11 +155,11 @@ options_text(char **text, const struct option_key *options,
 	int err = 0;
 
 	if (!to)
-		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
+		return fault_no_memory(fault);
 	for (unsigned i = 0; !err && i < given->n; i++)
 		err = option_write(to, options, given->text[i], fault);
 	if (fclose(to) != 0 && !err)
-		err = fault_set(fault, -ENOMEM, "no-memory", "no memory");
+		err = fault_no_memory(fault);
 	return err;
 }
 
@@ -173,7 +173,7 @@ options_read(struct gen_format *f, const struct args_texts *given,
 
 	f->options = calloc(1, f->ops->head.options_bytes + 1);
 	if (!err && !f->options)
-		err = fault_set(fault, -ENOMEM, "no-memory", "no memory");
+		err = fault_no_memory(fault);
 	part.out = f->options;
 	if (!err)
 		err = conf_open_text(&f->conf, text, "-o", fault);

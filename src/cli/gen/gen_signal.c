@@ -228,7 +228,7 @@ layout_read(struct gen_signal *g, const struct gen_signal_args *a,
 			      "--signal is for vdif and mark5b");
 	payload = calloc(1, s->payload);
 	if (!payload)
-		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
+		return fault_no_memory(fault);
 	format->model(s, payload);
 	format->samples(s, payload, l);
 	free(payload);
@@ -282,7 +282,7 @@ gen_signal_open(struct gen_signal **out, const struct gen_signal_args *a,
 	int err;
 
 	if (!g)
-		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
+		return fault_no_memory(fault);
 	g->args = *a;
 	g->shape = shape;
 	g->seed = seed;
@@ -294,8 +294,7 @@ gen_signal_open(struct gen_signal **out, const struct gen_signal_args *a,
 		err = defect_read(g, a->defects.text[i], fault);
 	for (unsigned i = 0; i < CHANNELS_MOST && !err; i++)
 		if (kind_make(g, g->kind[i]))
-			err =
-			    fault_set(fault, -ENOMEM, "no-memory", "no memory");
+			err = fault_no_memory(fault);
 	if (err) {
 		gen_signal_close(g);
 		return err;

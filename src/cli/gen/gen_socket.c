@@ -290,7 +290,7 @@ gen_tcp_open(struct gen_tcp **tcp, const struct gen_url *url,
 	int err = 0;
 
 	if (!t)
-		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
+		return fault_no_memory(fault);
 	t->a = *args;
 	while (!err && t->opened < args->connections) {
 		int fd = url_connect(url, url->at.first, fault);
@@ -490,7 +490,7 @@ ports_open(struct gen_socket *s, const struct gen_url *u,
 
 	s->fd = calloc(ports, sizeof *s->fd);
 	if (!s->fd)
-		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
+		return fault_no_memory(fault);
 	train_choose(s, to);
 	while (s->ports < ports) {
 		int fd = url_connect(u, u->at.first + s->ports, fault);

@@ -346,8 +346,7 @@ setup_write(const struct bench *b, FILE *to, struct fault *fault)
 	for (unsigned i = 0; i < n && !err; i++) {
 		stream[i] = open_memstream(&copied[i], &bytes[i]);
 		if (!stream[i])
-			err =
-			    fault_set(fault, -ENOMEM, "no-memory", "no memory");
+			err = fault_no_memory(fault);
 	}
 	if (!err && b->a.conf)
 		err = settings_copy(b, to, stream, fault);

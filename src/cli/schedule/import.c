@@ -159,7 +159,7 @@ send(const struct cli *cli, const struct schedule_options *args,
 	int status, err = 0;
 
 	if (!text || !name)
-		err = fault_set(&fault, -ENOMEM, "no-memory", "no memory");
+		err = fault_no_memory(&fault);
 	if (!err)
 		err = length_check(im, text, &fault);
 	status = err ? cli_fail(&fault) : schedule_send(cli, args, name, text);

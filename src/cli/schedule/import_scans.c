@@ -502,7 +502,7 @@ list_grow(struct import *im, struct fault *fault)
 		return 0;
 	grown = realloc(im->scan, room * sizeof *grown);
 	if (!grown)
-		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
+		return fault_no_memory(fault);
 	im->scan = grown;
 	im->room = room;
 	return 0;
@@ -661,7 +661,7 @@ import_finish(struct import *im, struct fault *fault)
 	qsort(im->scan, im->n, sizeof *im->scan, by_start);
 	order = calloc(im->n, sizeof *order);
 	if (!order)
-		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
+		return fault_no_memory(fault);
 	for (unsigned i = 0; i < im->n; i++)
 		order[i] = &im->scan[i];
 	for (int round = 0; round < ROUNDS; round++)

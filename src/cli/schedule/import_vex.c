@@ -589,7 +589,7 @@ import_vex(struct import *im, const char *text, size_t bytes,
 	int err;
 
 	if (!v)
-		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
+		return fault_no_memory(fault);
 	v->im = im;
 	v->fault = fault;
 	v->looking = true;

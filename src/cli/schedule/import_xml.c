@@ -184,7 +184,7 @@ import_xml(struct import *im, const char *text, size_t bytes,
 
 	x.parser = XML_ParserCreate(NULL);
 	if (!x.parser)
-		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
+		return fault_no_memory(fault);
 	XML_SetUserData(x.parser, &x);
 	XML_SetElementHandler(x.parser, on_begin, on_finish);
 	XML_SetStartDoctypeDeclHandler(x.parser, on_doctype);

@@ -21,12 +21,6 @@
 #include "store/list/entry.h"
 #include "store/recording/recording.h"
 
-static int
-no_memory(struct fault *fault)
-{
-	return fault_set(fault, -ENOMEM, "no-memory", "no memory");
-}
-
 /* ---- recordings of the daemon ------------------------------------------ */
 
 static json_t *
@@ -133,7 +127,7 @@ ask_pages(struct listing *l, struct control *control,
 		snprintf(after, sizeof after, "%s", field_text(page, "more"));
 		json_decref(page);
 	} while (!err && *after);
-	return err ? no_memory(fault) : 0;
+	return err ? fault_no_memory(fault) : 0;
 }
 
 /* Asks the daemon; *asked: there is one, and the return value is its answer. */
@@ -205,7 +199,7 @@ scan_disks(struct listing *l, const struct disks *disks,
 	l->recordings = n;
 	free(names);
 	add_space(l, disks);
-	return err ? no_memory(fault) : 0;
+	return err ? fault_no_memory(fault) : 0;
 }
 
 static int

@@ -58,7 +58,7 @@ screen_open(struct screen **screen, struct fault *fault)
 	int fd = -1;
 
 	if (!s)
-		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
+		return fault_no_memory(fault);
 	setlocale(LC_CTYPE, "");
 	s->utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
 	fd = dup(STDOUT_FILENO);

@@ -385,7 +385,7 @@ way_add(struct setup *c, const char *name, struct fault *fault)
 		return err;
 	options = calloc(1, ops->head.options_bytes + 1);
 	if (!options)
-		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+		return fault_no_memory(fault);
 	c->plugin_options[c->plugins] = options;
 	c->plugin[c->plugins++] = (struct write_plugin){ ops, options };
 	return 0;
@@ -569,7 +569,7 @@ streams_read(struct setup *c, unsigned disks, struct fault *fault)
 	}
 	c->stream = calloc(n, sizeof(struct stream *));
 	if (!c->stream)
-		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+		return fault_no_memory(fault);
 	for (unsigned i = 0; i < n && !err; i++) {
 		err = stream_make(&c->stream[i], c->conf,
 				  config_setting_get_elem(group, i), disks,
@@ -743,7 +743,7 @@ variant_make(struct setup *c, char *text, unsigned disks, struct fault *fault)
 {
 	struct stream_variant *v = calloc(1, sizeof *v);
 	int err = v ? stream_vary_make(&v->stream, text, disks, fault)
-		    : fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+		    : fault_no_memory(fault);
 
 	if (err) {
 		free(text);

@@ -96,7 +96,7 @@ way_fill(struct setup_send *s, config_setting_t *group,
 		.options = calloc(1, ops->head.options_bytes + 1),
 	};
 	if (!way->options)
-		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+		return fault_no_memory(fault);
 	s->ways++;
 	part.out = way->options;
 	return conf_fill(s->conf, group, &part, 1, NULL, fault);
@@ -244,7 +244,7 @@ setup_send_make(struct setup_send **send, struct conf *conf,
 	int err;
 
 	if (!s)
-		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+		return fault_no_memory(fault);
 	s->holders = 1;
 	s->conf = conf_hold(conf);
 	s->o = *options;

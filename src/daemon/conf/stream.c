@@ -247,7 +247,7 @@ options_fill(struct stream *s, struct conf *conf, config_setting_t *group,
 	return conf_fill(conf, group, part, n, NULL, fault);
 
 no_memory:
-	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+	return fault_no_memory(fault);
 }
 
 /* Refuses a payload above one datagram, except for cubes, whose items are
@@ -301,7 +301,7 @@ stream_make(struct stream **stream, struct conf *conf, config_setting_t *group,
 	int err;
 
 	if (!s)
-		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+		return fault_no_memory(fault);
 	s->refs = 1;
 	s->conf = conf_hold(conf);
 	s->group = group;

@@ -114,12 +114,6 @@ stream_layout_fit(struct stream *s, const char *where, struct fault *fault)
 
 /* ---- the plan -------------------------------------------------------- */
 
-static int
-no_memory(struct fault *fault)
-{
-	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
-}
-
 /* ---- substreams ------------------------------------------------------ */
 
 /* Finds the option `listen` of the receive plugin, if it has one, and refuses
@@ -346,7 +340,7 @@ split_make(struct stream *s, const char *where, struct fault *fault)
 	s->keys = s->split == SPLIT_THREAD ? s->o.threads.n : s->o.stations.n;
 	s->key = calloc(s->keys + 1, sizeof *s->key);
 	if (!s->key)
-		return no_memory(fault);
+		return fault_no_memory(fault);
 	if (s->keys > STREAM_KEYS)
 		return split_refuse(s, where, "there are too many keys",
 				    "at most 256", fault);

@@ -28,12 +28,6 @@ struct change {
 	    name, receive;
 };
 
-static int
-no_memory(struct fault *fault)
-{
-	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
-}
-
 /* ---- the request ----------------------------------------------------- */
 
 static int
@@ -436,7 +430,7 @@ stream_vary_text(char **text, const struct stream *s,
 	if (config_make(&config, &c))
 		*text = config_text(&config);
 	config_destroy(&config);
-	return *text ? 0 : no_memory(fault);
+	return *text ? 0 : fault_no_memory(fault);
 }
 
 int

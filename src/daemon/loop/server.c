@@ -739,7 +739,7 @@ server_open(struct server **server, const char *path,
 	int err;
 
 	if (!s)
-		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+		return fault_no_memory(fault);
 	s->hooks = *hooks;
 	s->numbers = AGAIN;
 	s->epoll = s->again = -1;

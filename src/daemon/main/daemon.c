@@ -431,8 +431,7 @@ fds_add(struct daemon *d, struct fault *fault)
 
 	for (unsigned i = 0; i < sizeof own / sizeof *own; i++) {
 		if (daemon_fds_add(&d->r.fds, &own[i]) < 0)
-			return fault_set(fault, -ENOMEM, "no-memory",
-					 "out of memory");
+			return fault_no_memory(fault);
 	}
 	return 0;
 }

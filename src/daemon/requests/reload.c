@@ -100,9 +100,8 @@ daemon_reload(struct daemon *d, json_t **result, struct fault *fault)
 	int err;
 
 	service_reloading(d);
-	err = changes && restart
-		  ? reload(d, changes, restart, fault)
-		  : fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+	err = changes && restart ? reload(d, changes, restart, fault)
+				 : fault_no_memory(fault);
 	service_reloaded(d);
 	if (!err && result) {
 		*result = json_pack("{s:s, s:O, s:O}", "conf", d->r.setup.path,

@@ -394,7 +394,7 @@ waiter_add(struct daemon *d, struct server_ticket ticket, const char *group,
 	struct fault fault = { 0 };
 
 	if (!w) {
-		fault_set(&fault, -ENOMEM, "no-memory", "out of memory");
+		fault_no_memory(&fault);
 		server_refuse(d->r.server, ticket, &fault);
 		return;
 	}
@@ -753,7 +753,7 @@ do_streams(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		return err;
 	list = report_streams(&d->r, stream, n);
 	if (!list)
-		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+		return fault_no_memory(fault);
 	server_answer(d->r.server, ticket, json_pack("{s:o}", "streams", list));
 	return 0;
 }
@@ -792,7 +792,7 @@ do_keep(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		return fault_set(fault, -ENOSPC, "busy",
 				 "%d values are kept already", KEPT_MOST);
 	else if (value && json_object_set(d->kept, name, value))
-		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+		return fault_no_memory(fault);
 	kept = json_object_get(d->kept, name);
 	server_answer(d->r.server, ticket,
 		      json_pack("{s:s, s:O?}", "name", name, "value", kept));

@@ -48,7 +48,7 @@ waiter_add(struct daemon *d, struct server_ticket ticket, int number, bool drop,
 	struct disk_waiter *w = calloc(1, sizeof *w);
 
 	if (!w)
-		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+		return fault_no_memory(fault);
 	*w = (struct disk_waiter){ .ticket = ticket,
 				   .number = (unsigned)number,
 				   .drop = drop,
@@ -241,7 +241,7 @@ job_begin(struct daemon *d, struct housekeeping_job *c, const json_t *request,
 	    (refuse_live(d, c, fault) || refuse_sent(d, c, fault)))
 		return -EBUSY;
 	if (housekeeping_add(d->housekeeping, c, &d->r.disks))
-		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+		return fault_no_memory(fault);
 	return 0;
 }
 

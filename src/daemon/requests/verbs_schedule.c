@@ -165,8 +165,7 @@ streams_read(struct scan *s, const json_t *request, struct fault *fault)
 			return usage(fault, "`streams` has to be a list of up "
 					    "to 256 texts");
 		if (scan_stream_add(s, name) < 0)
-			return fault_set(fault, -ENOMEM, "no-memory",
-					 "out of memory");
+			return fault_no_memory(fault);
 	}
 	return s->streams ? 0
 			  : usage(fault, "which stream? `streams` is missing");
@@ -184,9 +183,8 @@ send_read(struct daemon *d, struct scan *s, const json_t *request,
 	if (!url)
 		return usage(fault, "`send` has to be a text");
 	s->send = strdup(url);
-	return s->send
-		   ? transfer_url_check(&d->transfers, s->name, url, fault)
-		   : fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+	return s->send ? transfer_url_check(&d->transfers, s->name, url, fault)
+		       : fault_no_memory(fault);
 }
 
 static int
@@ -220,8 +218,8 @@ verb_record_at(struct daemon *d, struct server_ticket ticket,
 {
 	struct schedule_now now = schedule_host_now();
 	struct scan *s = scan_new();
-	int id = s ? scan_of(d, s, request, now.utc, fault)
-		   : fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+	int id =
+	    s ? scan_of(d, s, request, now.utc, fault) : fault_no_memory(fault);
 
 	if (!id)
 		id = schedule_add(d->host.schedule, s, now, fault);
@@ -287,12 +285,6 @@ verb_stop_waiting(struct daemon *d, struct server_ticket ticket,
 
 /* ---- schedule -------------------------------------------------------- */
 
-static int
-no_memory(struct fault *fault)
-{
-	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
-}
-
 int
 verb_schedule_ls(struct daemon *d, struct server_ticket ticket,
 		 const json_t *request, struct fault *fault)
@@ -302,7 +294,7 @@ verb_schedule_ls(struct daemon *d, struct server_ticket ticket,
 	json_t *answer = schedule_json(d->host.schedule, all, utc);
 
 	if (!answer)
-		return no_memory(fault);
+		return fault_no_memory(fault);
 	json_object_set_new(answer, "now", report_time(utc));
 	server_answer(d->r.server, ticket, answer);
 	return 0;
@@ -396,7 +388,7 @@ file_answer(struct daemon *d, struct server_ticket ticket,
 			      checks(&a, d, list, dry ? NULL : text->file),
 			      "others", (int)(dry ? dry->others : others)));
 	admission_clear(&a);
-	return err ? no_memory(fault) : 0;
+	return err ? fault_no_memory(fault) : 0;
 }
 
 int
@@ -523,5 +515,5 @@ verb_schedule_check(struct daemon *d, struct server_ticket ticket,
 		err = check_answer(d, ticket, &a, &text, &list);
 	admission_clear(&a);
 	scan_list_clear(&list);
-	return err ? no_memory(fault) : 0;
+	return err ? fault_no_memory(fault) : 0;
 }

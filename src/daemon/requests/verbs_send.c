@@ -24,7 +24,7 @@ wait_add(struct daemon *d, struct server_ticket ticket, const unsigned *id,
 	 unsigned n, struct fault *fault)
 {
 	return transfer_wait(&d->transfers, ticket, id, n)
-		   ? fault_set(fault, -ENOMEM, "no-memory", "out of memory")
+		   ? fault_no_memory(fault)
 		   : 0;
 }
 
@@ -53,7 +53,7 @@ file_take(struct daemon *d, struct server_ticket ticket,
 	if (fd < 0)
 		return usage(fault, "no descriptor came with `fd`");
 	closer_close(d->r.closer, fd);
-	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+	return fault_no_memory(fault);
 }
 
 static int
@@ -266,7 +266,7 @@ verb_stop_send(struct daemon *d, struct server_ticket ticket, const char *which)
 		if (id)
 			id[n++] = t->id;
 	}
-	fault_set(&fault, -ENOMEM, "no-memory", "out of memory");
+	fault_no_memory(&fault);
 	if (!id || transfer_wait(&d->transfers, ticket, id, n))
 		server_refuse(d->r.server, ticket, &fault);
 	free(id);

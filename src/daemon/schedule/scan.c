@@ -338,12 +338,6 @@ struct scan_reading {
 	struct fault *fault;
 };
 
-static int
-no_memory(struct fault *fault)
-{
-	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
-}
-
 /* ---- names ----------------------------------------------------------- */
 
 /* Finds a name to show for a scan that could not be read. */
@@ -482,7 +476,7 @@ stream_take(struct scan_reading *r, const char *stream)
 	}
 	if (s->streams == SCAN_STREAMS)
 		return wrong(r, "these are too many streams");
-	return scan_stream_add(s, stream) < 0 ? no_memory(r->fault) : 0;
+	return scan_stream_add(s, stream) < 0 ? fault_no_memory(r->fault) : 0;
 }
 
 static int
@@ -529,7 +523,7 @@ action_take(struct scan_reading *r)
 		s->send = strdup(r->said.send);
 	s->priority = (int)r->said.priority;
 	return (r->said.to && !s->to) || (r->said.send && !s->send)
-		   ? no_memory(r->fault)
+		   ? fault_no_memory(r->fault)
 		   : 0;
 }
 
@@ -613,7 +607,7 @@ group_read(struct scan_reading *r, const char *file)
 	r->scan->line = config_setting_source_line(r->group);
 	r->scan->file = strdup(file);
 	if (!r->scan->file)
-		return no_memory(r->fault);
+		return fault_no_memory(r->fault);
 	err = group_fill(r);
 	if (!err || err == -ENOMEM)
 		return err;
@@ -653,7 +647,7 @@ group_add(struct scan_list *list, const struct scan_file *f,
 	if (!err)
 		return 0;
 	scan_free(r.scan);
-	return no_memory(fault);
+	return fault_no_memory(fault);
 }
 
 static int

@@ -406,7 +406,7 @@ schedule_add(struct schedule *s, struct scan *scan, struct schedule_now now,
 				 "that would be over before it begins");
 	scan->any_time = scan->data && scan->stop <= now.utc;
 	if (!schedule_enter(s, scan))
-		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+		return fault_no_memory(fault);
 	schedule_vet(s, now.utc);
 	if (scan->state == SCAN_REFUSED)
 		return refused(s, scan, fault);

@@ -54,12 +54,6 @@ schedule_host_now(void)
 /* ---- sending and relaying -------------------------------------------- */
 
 static int
-no_memory(struct fault *fault)
-{
-	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
-}
-
-static int
 send_order(struct schedule_host *h, const struct scan *scan,
 	   const struct schedule_when *when, struct transfer_order *o,
 	   struct fault *fault)
@@ -74,7 +68,7 @@ send_order(struct schedule_host *h, const struct scan *scan,
 	snprintf(o->name, sizeof o->name, "%s",
 		 o->relay ? scan->stream[0] : scan->name);
 	o->to = strdup(scan->to);
-	return o->to ? 0 : no_memory(fault);
+	return o->to ? 0 : fault_no_memory(fault);
 }
 
 /*
@@ -246,7 +240,7 @@ arm(void *arg, struct scan *scan, const struct schedule_when *when,
 		return send_arm(h, scan, when, fault);
 	o = calloc(1, sizeof *o);
 	if (!o)
-		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+		return fault_no_memory(fault);
 	err = order(h, scan, when, o, fault);
 	if (!err)
 		snprintf(scan->recording, sizeof scan->recording, "%.79s",

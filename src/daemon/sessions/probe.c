@@ -233,7 +233,7 @@ probe_begin(struct probe **probe, struct stream *stream, int64_t span,
 	if (!p || !l) {
 		free(p);
 		free(l);
-		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+		return fault_no_memory(fault);
 	}
 	l->stream = p->stream = stream_hold(stream);
 	l->shape = stream->shape;

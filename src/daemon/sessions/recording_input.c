@@ -75,7 +75,7 @@ open_with(struct recording_input **input, struct stream_input *in,
 	int err;
 
 	if (!s)
-		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+		return fault_no_memory(fault);
 	stream_input_hold(in);
 	s->in = in;
 	list_add(s);
@@ -84,7 +84,7 @@ open_with(struct recording_input **input, struct stream_input *in,
 	s->share = calloc(in->shares, sizeof *s->share);
 	s->part = calloc(in->stream->keys, sizeof *s->part);
 	if (!s->share || !s->part)
-		err = fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+		err = fault_no_memory(fault);
 	else
 		err = block_pool_borrow(arena, &s->pool, &blocks, fault);
 	if (err && later && s->share && s->part)

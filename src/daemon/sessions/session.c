@@ -320,12 +320,6 @@ session_resume(struct session *s, struct output_args *args, struct fault *fault)
 
 /* ---- opening --------------------------------------------------------- */
 
-static int
-no_memory(struct fault *fault)
-{
-	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
-}
-
 static void
 changed(void *arg)
 {
@@ -401,13 +395,13 @@ session_make(struct session *s, bool resume, struct fault *fault)
 	if (s->stream->plan.subs > 1) {
 		s->sub = calloc(s->stream->plan.subs, sizeof *s->sub);
 		if (!s->sub)
-			return no_memory(fault);
+			return fault_no_memory(fault);
 	}
 	err = head_make(s);
 	if (err)
-		return no_memory(fault);
+		return fault_no_memory(fault);
 	err = output_open(s, resume, fault);
-	return err == -ENOMEM ? no_memory(fault) : err;
+	return err == -ENOMEM ? fault_no_memory(fault) : err;
 }
 
 const char *
@@ -507,7 +501,7 @@ sessions_make(struct session **list, const struct session_host *host,
 		struct session *s = session_new(host, input, args, i);
 
 		if (!s)
-			return no_memory(fault);
+			return fault_no_memory(fault);
 		s->next = *list;
 		*list = s;
 		from.waits = s->state == SESSION_ARMED;
@@ -517,7 +511,7 @@ sessions_make(struct session **list, const struct session_host *host,
 	if (err)
 		return err;
 	err = recording_input_feed(input, &from, out);
-	return err ? no_memory(fault) : 0;
+	return err ? fault_no_memory(fault) : 0;
 }
 
 /* Borrows more blocks if disks have come since the configuration was read. */

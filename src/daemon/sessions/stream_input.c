@@ -14,12 +14,6 @@
 #include "base/log.h"
 #include "flow/place/learn.h"
 
-static int
-no_memory(struct fault *fault)
-{
-	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
-}
-
 /* ---- opening --------------------------------------------------------- */
 
 /* Returns the number of shares.  A stream that is split or has values to learn
@@ -148,7 +142,7 @@ share_take(struct stream_input *in, unsigned k, struct fault *fault)
 				    .own = in->list };
 
 	if (intake_make(&in->share[k].intake, &args) < 0)
-		return no_memory(fault);
+		return fault_no_memory(fault);
 	return 0;
 }
 
@@ -179,12 +173,12 @@ stream_input_open(struct stream_input **input, struct stream *stream,
 	int err;
 
 	if (!in)
-		return no_memory(fault);
+		return fault_no_memory(fault);
 	in->stream = stream_hold(stream);
 	in->users = 1;
 	snprintf(in->name, sizeof in->name, "%s", name);
 	in->log = log_host(in->name);
-	err = shares_make(in, receivers) < 0 ? no_memory(fault) : 0;
+	err = shares_make(in, receivers) < 0 ? fault_no_memory(fault) : 0;
 	for (unsigned k = 0; k < in->shares && !err; k++)
 		err = share_open(in, k, fault);
 	for (unsigned k = 0; k < in->shares && !err; k++)

@@ -691,7 +691,7 @@ inbox_open(struct inbox **inbox, struct recorder *r, struct fault *fault)
 		return 0;
 	in = calloc(1, sizeof *in);
 	if (!in)
-		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+		return fault_no_memory(fault);
 	in->r = r;
 	in->secret = conf->secret;
 	in->beside = conf->beside;

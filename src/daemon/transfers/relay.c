@@ -19,12 +19,6 @@ struct relay {
 	bool ended; /* no more blocks will come */
 };
 
-static int
-no_memory(struct fault *fault)
-{
-	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
-}
-
 static void
 changed(void *arg)
 {
@@ -103,7 +97,8 @@ source_make(struct relay *r, const struct relay_args *a, struct fault *fault)
 
 	if (a->when.start)
 		args.start_ns += a->when.start - clock_steady();
-	return source_relay_make(&r->source, &args) < 0 ? no_memory(fault) : 0;
+	return source_relay_make(&r->source, &args) < 0 ? fault_no_memory(fault)
+							: 0;
 }
 
 /*
@@ -126,7 +121,7 @@ subscriber_make_of(struct relay *r, const struct relay_args *a,
 	struct recording_input_out out = { source_relay_put, r->source };
 
 	return recording_input_feed(r->input, &from, &out) < 0
-		   ? no_memory(fault)
+		   ? fault_no_memory(fault)
 		   : 0;
 }
 
@@ -141,7 +136,7 @@ relay_open(struct relay **relay, const struct session_host *host,
 		return err;
 	r = calloc(1, sizeof *r);
 	if (!r)
-		return no_memory(fault);
+		return fault_no_memory(fault);
 	r->host = host;
 	err = recording_input_make(r, args, fault);
 	if (!err)

@@ -164,8 +164,7 @@ transfer_add(struct transfers *all, struct transfer_order *o,
 	if (!err) {
 		t = calloc(1, sizeof *t);
 		if (!t)
-			err = fault_set(fault, -ENOMEM, "no-memory",
-					"out of memory");
+			err = fault_no_memory(fault);
 	}
 	if (err) {
 		transfer_order_clear(o);
@@ -198,8 +197,8 @@ transfer_follow(struct transfers *all, const struct session *s, const char *to)
 	o.follow = o.keep = true;
 	snprintf(o.name, sizeof o.name, "%s", s->name);
 	o.to = strdup(to);
-	err = o.to ? transfer_add(all, &o, &t, &fault)
-		   : fault_set(&fault, -ENOMEM, "no-memory", "out of memory");
+	err =
+	    o.to ? transfer_add(all, &o, &t, &fault) : fault_no_memory(&fault);
 	if (!err)
 		return;
 	fault_line(&fault, line, sizeof line);

@@ -214,8 +214,7 @@ transfer_url_check(struct transfers *all, const char *name, const char *url,
 	transfer_order_init(&o, all->r->setup.send);
 	snprintf(o.name, sizeof o.name, "%.100s", name);
 	o.to = strdup(url);
-	err = o.to ? way_check(all, &o, fault)
-		   : fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+	err = o.to ? way_check(all, &o, fault) : fault_no_memory(fault);
 	transfer_order_clear(&o);
 	return err;
 }

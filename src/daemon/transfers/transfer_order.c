@@ -399,8 +399,7 @@ threads_read(const struct order_reading *r)
 		return usage(r->fault, "`threads` has to be a list of numbers");
 	r->o->threads = calloc(n, sizeof *r->o->threads);
 	if (!r->o->threads)
-		return fault_set(r->fault, -ENOMEM, "no-memory",
-				 "out of memory");
+		return fault_no_memory(r->fault);
 	json_array_foreach(list, i, one) {
 		json_int_t id = json_integer_value(one);
 
@@ -539,9 +538,7 @@ to_read(const struct order_reading *r)
 		return -EINVAL;
 	}
 	r->o->to = strdup(to);
-	return r->o->to
-		   ? 0
-		   : fault_set(r->fault, -ENOMEM, "no-memory", "out of memory");
+	return r->o->to ? 0 : fault_no_memory(r->fault);
 }
 
 /* Reads the name that a copy gets at the receiver. */
@@ -557,9 +554,7 @@ as_read(const struct order_reading *r)
 		return usage(r->fault, "no recording can be called '%.80s'",
 			     as);
 	r->o->as = strdup(as);
-	return r->o->as
-		   ? 0
-		   : fault_set(r->fault, -ENOMEM, "no-memory", "out of memory");
+	return r->o->as ? 0 : fault_no_memory(r->fault);
 }
 
 void

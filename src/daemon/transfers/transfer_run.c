@@ -29,12 +29,6 @@
 /* ---- sources --------------------------------------------------------- */
 
 static int
-no_memory(struct fault *fault)
-{
-	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
-}
-
-static int
 disk_make(struct transfers *all, struct transfer *t, struct source **source,
 	  struct fault *fault)
 {
@@ -53,7 +47,7 @@ disk_make(struct transfers *all, struct transfer *t, struct source **source,
 	};
 
 	if (source_disk_make(source, &args) < 0)
-		return no_memory(fault);
+		return fault_no_memory(fault);
 	return 0;
 }
 

@@ -124,12 +124,6 @@ copy_in_cut(struct copy_in *c)
 
 enum { BLOCKS_LEAST = 3, SUBS_MOST = 65536 };
 
-static int
-no_memory(struct fault *fault)
-{
-	return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
-}
-
 static uint64_t
 number_of(const json_t *head, const char *object, const char *key)
 {
@@ -225,7 +219,7 @@ output_open(struct copy_in *c, unsigned subs, struct fault *fault)
 		args.durable = NS_SECOND;
 	err = output_make(&c->output, &args);
 	if (err)
-		return no_memory(fault);
+		return fault_no_memory(fault);
 	copy_blocks_hold(c->blocks);
 	return 0;
 }
@@ -255,7 +249,7 @@ blocks_make(struct copy_in *c, struct copy_blocks_args *args,
 
 	if (err)
 		return err;
-	return copy_blocks_make(&c->blocks, args) ? no_memory(fault) : 0;
+	return copy_blocks_make(&c->blocks, args) ? fault_no_memory(fault) : 0;
 }
 
 /* Makes the output and its memory; `head`: first line of what is here, or
@@ -268,7 +262,7 @@ writing_begin(struct copy_in *c, const struct copy_blocks_args *args,
 
 	c->head = head ? json_deep_copy(head) : head_make(c);
 	if (!c->head)
-		return no_memory(fault);
+		return fault_no_memory(fault);
 	err = pool_borrow(c, args->block_most, fault);
 	return err ? err : output_open(c, args->subs, fault);
 }
@@ -463,7 +457,7 @@ look_verify(struct here_search *l, struct fault *fault)
 		return n;
 	}
 	if (l->starved)
-		return no_memory(fault);
+		return fault_no_memory(fault);
 	if (l->bads)
 		qsort(l->bad, l->bads, sizeof *l->bad, by_value);
 	return 0;
@@ -564,7 +558,7 @@ look_make(struct here_search *l, struct fault *fault)
 	int err = blocks_make(c, &args, fault);
 
 	if (!err && look_list(l))
-		err = no_memory(fault);
+		err = fault_no_memory(fault);
 	if (err || l->keeps)
 		return err;
 	return writing_begin(

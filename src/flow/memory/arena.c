@@ -707,7 +707,7 @@ arena_make(struct arena **arena, uint64_t bytes,
 		return err;
 	a = calloc(1, sizeof *a);
 	if (!a)
-		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+		return fault_no_memory(fault);
 	memory_lock_make(&a->lock);
 	a->limit = bytes;
 	err = memory_make(&a->memory, whole, wishes ? wishes : &none, fault);

@@ -333,7 +333,7 @@ resume_look(struct resume **resume, const struct disks *disks, const char *name,
 
 	*fault = (struct fault){ 0 };
 	if (!r)
-		return fault_set(fault, -ENOMEM, "no-memory", "out of memory");
+		return fault_no_memory(fault);
 	err = recording_open_by_index(&r->rec, disks, name, fault);
 	if (err && err != -ENOENT && err != -ENOMEM)
 		fault->code = "refused";

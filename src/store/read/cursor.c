@@ -800,7 +800,7 @@ cursor_open(struct cursor **file, struct open_recording *op,
 	view_settle(&fits, facts.store);
 	c = make(op, &fits);
 	if (!c)
-		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
+		return fault_no_memory(fault);
 	err = make_view(c, &fits, fault);
 	if (err) {
 		drop(c);

@@ -395,7 +395,7 @@ open_now(struct open_recording *op, struct fault *fault)
 		return err;
 	err = recording_hold(rec, fault);
 	if (!err && (call_look(op, rec) || recording_refresh(rec)))
-		err = fault_set(fault, -ENOMEM, "no-memory", "no memory");
+		err = fault_no_memory(fault);
 	if (!err)
 		err = make_reader(op, rec, fault);
 	if (err)
@@ -1160,7 +1160,7 @@ enter(struct open_recording *op, struct fault *fault)
 	int err;
 
 	if (!e)
-		return fault_set(fault, -ENOMEM, "no-memory", "no memory");
+		return fault_no_memory(fault);
 	e->job.run = run_enter;
 	e->job.refs = 1;
 	err = open_recording_await(op, &e->job);

@@ -416,9 +416,7 @@ removal_open(struct removal **removal, const struct disks *disks,
 	r->part = calloc(disks->n + 1, sizeof *r->part);
 	for (unsigned i = 0; r->part && i < disks->n; i++)
 		r->part[i].dir = -1;
-	err = r->part && r->away
-		  ? look(r, fault)
-		  : fault_set(fault, -ENOMEM, "no-memory", "no memory");
+	err = r->part && r->away ? look(r, fault) : fault_no_memory(fault);
 	if (!err)
 		err = check_there(r, fault);
 	if (err) {
