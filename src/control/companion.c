@@ -15,14 +15,14 @@
 #include "base/log.h"
 #include "control/control.h"
 
-struct command_line {
+struct companion_line {
 	const char *path;
 	bool check, verbose, log_json;
 };
 
 /* Returns -1 to go on, else the exit status. */
 static int
-options_read(const struct companion *p, struct command_line *o, int argc,
+options_read(const struct companion *p, struct companion_line *o, int argc,
 	     char **argv)
 {
 	static const struct option options[] = {
@@ -108,7 +108,7 @@ run(const struct companion *p, struct conf *conf, struct fault *fault)
 int
 companion_main(const struct companion *p, int argc, char **argv)
 {
-	struct command_line o = { .path = SPATE_CONF };
+	struct companion_line o = { .path = SPATE_CONF };
 	int status = options_read(p, &o, argc, argv), err;
 	struct fault fault = { 0 };
 	struct conf *conf = NULL;

@@ -34,7 +34,7 @@ static const char help[] =
 
 enum { SPATED_WAIT = 5000 }; /* ms for each answer */
 
-/* What is read of the configuration; texts point into it. */
+/* Keys that are read from the configuration; texts point into it. */
 struct settings {
 	struct vsi_conf vsi;
 	struct option_texts inbox; /* inbox.listen */

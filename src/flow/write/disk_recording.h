@@ -55,7 +55,7 @@ struct disk_recording {
 	 * stand before a chunk's. */
 	struct index_record record[2 * DISK_RECORDING_MOST];
 	unsigned records;
-	/* Those whose block is on its way to another disk. */
+	/* Records whose block is on its way to another disk. */
 	bool away[2 * DISK_RECORDING_MOST];
 	/* How many of them, from the first on, were counted as at risk. */
 	unsigned risked;

@@ -82,7 +82,7 @@ stage_make(struct writes_in_flight *f)
 	f->stage = aligned_alloc(HUGE_PAGE, bytes);
 	if (!f->stage)
 		return -ENOMEM;
-	/* Where huge pages are refused, small ones will do. */
+	/* Small pages will do if the kernel refuses huge ones. */
 	madvise(f->stage, bytes, MADV_HUGEPAGE);
 	return 0;
 }

@@ -193,7 +193,8 @@ take_written(struct leftover_scan *s, const json_t *line, uint64_t number)
 	b = l->shared ? find(l->block, l->n, r.number) : add(l, r.number);
 	if (!b)
 		return l->shared ? 0 : -ENOMEM;
-	/* Where the next block lies follows from what was begun. */
+	/* The length that was begun says where the next block lies, so it must be
+	 * that of the record. */
 	if (l->shared && r.bytes != b->record.bytes)
 		return 0;
 	b->record = r;

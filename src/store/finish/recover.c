@@ -517,7 +517,7 @@ rebuild_progress(const struct recovery *r, uint64_t *done,
 		r->args->progress(r->args->arg, *done, all);
 }
 
-/* Those that are whole come first, because they may give others; in a file that
+/* Whole blocks come first, because their parity may give others; in a file that
  * blocks share the order is that of the file. */
 static int
 rebuild_all(struct recovery *r)

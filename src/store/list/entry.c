@@ -407,7 +407,7 @@ parity_left(const struct entry_look *l, const struct disks *disks)
 			     : disk_open_at(dir, file, O_RDONLY, DISK_NO_LINKS);
 		uint64_t at = 0;
 
-		/* What cannot be read is not there. */
+		/* Parity that cannot be read counts as none. */
 		if (fd >= 0 && parity_read(&t, fd, i, &at) == -ENOMEM)
 			err = -ENOMEM;
 		if (fd >= 0)

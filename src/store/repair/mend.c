@@ -166,7 +166,7 @@ mend_open(struct mend *m, const char *name, struct fault *fault)
 	err = mend_lock(m, name, fault);
 	if (err)
 		return err;
-	/* It may have changed before it was locked. */
+	/* The recording may have changed before it was locked. */
 	err = mend_fault(m, name, recording_refresh(m->rec), fault);
 	if (!err)
 		err = look_at(m, name, fault);

@@ -8,7 +8,7 @@
 #include "store/disk/disk.h"
 
 /*
- * What parity is for: mends the data of a recording that its disks do not give.
+ * Mends by parity the data of a recording that its disks do not give.
  *
  *   scrub    reads all of it back, a thread for each disk, behind everybody
  *            else's I/O; a chunk or parity block whose checksum is wrong, that

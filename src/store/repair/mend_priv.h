@@ -8,7 +8,7 @@
 #include "store/recording/recording_priv.h"
 #include "store/repair/mend.h"
 
-/* What scrub and rebuild share: a recording that nobody else mends. */
+/* A recording that is being mended, by scrub or rebuild, and by nobody else. */
 struct mend {
 	const struct mend_args *a;
 	struct mend_report *report;

@@ -340,14 +340,14 @@ groups_make(struct mend *m, uint64_t generation, bool *written)
 
 /* ---- parity: what is not needed any more -------------------------------------- */
 
-/* What is obsolete, by place in the table of parity. */
+/* Parity blocks that are not needed any more, by place in the table. */
 struct obsolete {
 	struct mend *m;
 	uint64_t generation; /* of the groups of this run, whose members and
 				rows were good a moment ago */
 	bool *block;
-	/* Of the first parity block of a group: 0 if it was not read back yet,
-	 * 1 if all of it is good, -1 if not. */
+	/* By first parity block of a group: 0 if the group was not read back
+	 * yet, 1 if all of it is good, -1 if not. */
 	int8_t *good;
 };
 

@@ -39,7 +39,7 @@ enum verify_kind {
 	VERIFY_END,	   /* the recording has no end */
 };
 
-/* What parity does about a finding: nothing, or what this command makes of it. */
+/* The command that mends a finding by parity, if any does. */
 enum verify_mend { VERIFY_NOT_MENDED, VERIFY_SCRUBS, VERIFY_REBUILDS };
 
 /* One thing wrong, or several of the same kind next to each other. */
