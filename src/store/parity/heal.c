@@ -43,7 +43,7 @@ struct heal_fetch {
 	bool again;    /* the reader is about to want its data, too */
 	uint8_t *data; /* piece i is in slot i % SLOTS */
 	/* Descriptors through the page cache, and past it; -1: not open.
-	 * The piece's thread owns them. */
+	 * The fetch's thread owns them. */
 	int fd, direct;
 	pthread_mutex_t lock;
 	pthread_cond_t news;
