@@ -70,5 +70,7 @@ libflow_a_SOURCES = \
 	%D%/copy/copy_out_priv.h \
 	%D%/copy/copy_out_send.c \
 	%D%/upload/upload.c %D%/upload/upload.h \
-	%D%/upload/upload_files.c %D%/upload/upload_files.h
+	%D%/upload/upload_files.c %D%/upload/upload_files.h \
+	%D%/upload/upload_requests.c %D%/upload/upload_stages.c \
+	%D%/upload/upload_there.c %D%/upload/upload_thread.h
 FLOW_LIBS = libflow.a libchannel.a $(STORE_LIBS)
