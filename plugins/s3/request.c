@@ -23,7 +23,9 @@ enum {
 	EXPECT_MS = 1,
 	CONNECT_S = 10,
 	SILENT_S = 30, /* slower than S3_SLOW for so long is gone */
-	BUFFER = 1 << 18,
+	SENT =
+	    1 << 16, /* bytes that are copied to libcurl while in the cache */
+	READ = 1 << 17,
 };
 
 /* ---- checksums -------------------------------------------------------- */
@@ -243,8 +245,8 @@ limits_set(struct s3_request *r)
 	curl_easy_setopt(r->easy, CURLOPT_LOW_SPEED_TIME, (long)SILENT_S);
 	curl_easy_setopt(r->easy, CURLOPT_EXPECT_100_TIMEOUT_MS,
 			 (long)EXPECT_MS);
-	curl_easy_setopt(r->easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)BUFFER);
-	curl_easy_setopt(r->easy, CURLOPT_BUFFERSIZE, (long)BUFFER / 2);
+	curl_easy_setopt(r->easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)SENT);
+	curl_easy_setopt(r->easy, CURLOPT_BUFFERSIZE, (long)READ);
 }
 
 int

@@ -4,6 +4,23 @@
 #include <errno.h>
 #include <string.h>
 
+#include "store/record/block.h"
+
+bool
+source_sums(const struct parcel *p, uint64_t at, uint64_t bytes, uint32_t *sums)
+{
+	const struct block *b = p->block;
+	bool own =
+	    b && p->record.flags & INDEX_SUMMED && b->quantum == BLOCK_QUANTUM;
+
+	if (!p->sums && !own)
+		return false;
+	for (uint64_t i = at / BLOCK_QUANTUM; i * BLOCK_QUANTUM < at + bytes;
+	     i++)
+		sums[i] = p->sums ? p->sums[i] : b->sum[i].crc;
+	return true;
+}
+
 void
 block_reader_init(struct block_reader *r, struct source *source)
 {
@@ -94,6 +111,7 @@ block_reader_copy(struct block_reader *r, uint64_t number, uint64_t at,
 		if (n > bytes - *have)
 			n = bytes - *have;
 		memcpy(to + *have, p->data + (at + *have - p->at), n);
+		r->summed = r->summed && source_sums(p, at + *have, n, r->sums);
 		*have += (uint32_t)n;
 	}
 	return 0;

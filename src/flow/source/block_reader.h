@@ -16,6 +16,10 @@ struct block_reader {
 	struct source *source;
 	struct parcel parcel; /* valid if have_parcel */
 	bool have_parcel;
+	/* The caller sets both if it wants the checksums of what is copied, by
+	 * source_sums(): `summed` becomes false if any are not known. */
+	bool summed;
+	uint32_t *sums;
 	/* Number that the source was last moved to; UINT64_MAX: none. */
 	uint64_t sought;
 };

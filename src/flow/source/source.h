@@ -64,6 +64,10 @@ struct parcel {
 	int err;
 	const struct block
 	    *block; /* the block with its notes, if in memory; else NULL */
+	/* CRC32C of each BLOCK_QUANTUM of the block on disk, which the bytes
+	 * were compared with as they were read.  NULL: they were not.  Those of
+	 * a block in memory are in `block`. */
+	const uint32_t *sums;
 	struct source *source; /* gave the parcel, and gets it back with put */
 	void *own;	       /* private to the source */
 };
@@ -147,6 +151,12 @@ struct source_ops {
 struct source {
 	const struct source_ops *ops;
 };
+
+/* Writes the CRC32C of each BLOCK_QUANTUM of a parcel's block that has bytes of
+ * this stretch of the parcel to its place in `sums`.  False: they are not
+ * known. */
+bool source_sums(const struct parcel *p, uint64_t at, uint64_t bytes,
+		 uint32_t *sums);
 
 static inline int
 source_next(struct source *s, struct parcel *p, int64_t until)

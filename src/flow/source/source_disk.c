@@ -61,6 +61,8 @@ struct source_disk {
 	bool gone;	    /* a chunk of the block is not there */
 	bool removed_asked; /* for this block: was the recording removed? */
 	uint8_t *tail;
+	bool summed; /* the bytes of the next parcel were compared with the
+		      * block's checksums */
 	struct source_bits *bits; /* bits of the current block, or NULL */
 	struct source_facts facts;
 };
@@ -406,6 +408,7 @@ give_view(struct source_disk *d, struct parcel *p, struct pool_stretch *v,
 		g->bits->users++;
 	fill_in(d, b, p, end);
 	p->data = v->data - d->have;
+	p->sums = d->summed ? v->sum : NULL;
 	p->present = g->bits ? g->bits->present : NULL;
 	p->own = g;
 	d->facts.bytes_disk += p->bytes;
@@ -439,6 +442,7 @@ give_units(struct source_disk *d, struct parcel *p, struct pool_stretch *v,
 	uint8_t *from = (uint8_t *)v->data - d->have;
 	int err = -EINTR;
 
+	d->summed = v->sum && (!d->have || d->summed);
 	if (total == rest) {
 		if (!row) /* of a row the rest turns out to be bad */
 			memcpy(d->tail + d->have, v->data, v->bytes);
@@ -451,6 +455,7 @@ give_units(struct source_disk *d, struct parcel *p, struct pool_stretch *v,
 		return err;
 	memcpy(d->tail, from + total - rest, rest);
 	d->have = rest;
+	d->summed = v->sum;
 	return 0;
 }
 

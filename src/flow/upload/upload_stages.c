@@ -237,6 +237,7 @@ piece_begin(struct upload *u, struct upload_stage *s)
 	 * and a block in several pieces is one parcel in memory. */
 	s->copies = bytes != r->bytes || bytes > u->a.memory / 2;
 	s->lost = false;
+	s->summed = true;
 	s->parcels = 0;
 	s->r = (struct object_request){ .verb = OBJECT_PUT,
 					.of = s->of,
@@ -277,13 +278,78 @@ stage_begin(struct upload *u, struct upload_stage *s)
 	return err ? err : piece_begin(u, s);
 }
 
+/* Computes the checksums of a stretch of the piece from `from` on, which follows
+ * on the one before. */
+static void
+stretch_sum(struct upload *u, struct upload_stage *s, uint64_t from,
+	    const uint8_t *data, uint64_t bytes)
+{
+	uint32_t *sums = u->block[s->number].sums + s->r.at / BLOCK_QUANTUM;
+
+	while (bytes) {
+		uint64_t n = BLOCK_QUANTUM - from % BLOCK_QUANTUM;
+		uint32_t *sum = &sums[from / BLOCK_QUANTUM];
+
+		if (n > bytes)
+			n = bytes;
+		*sum = crc32c(from % BLOCK_QUANTUM ? *sum : 0, data, n);
+		data += n;
+		from += n;
+		bytes -= n;
+	}
+}
+
+/* Computes the checksums of the piece from `from` on. */
+static void
+stage_compute(struct upload *u, struct upload_stage *s, uint64_t from)
+{
+	uint64_t at = 0;
+
+	if (s->copies) {
+		stretch_sum(u, s, from, s->data + from, s->have - from);
+		return;
+	}
+	for (unsigned i = 0; i < s->parcels; i++) {
+		const struct object_bytes *of = &s->of[i];
+
+		if (at >= from)
+			stretch_sum(u, s, at, of->data, of->bytes);
+		at += of->bytes;
+	}
+}
+
+/* Takes notice of bytes that came, of the piece from `from` on.  If their
+ * checksums are not known, this thread computes all of the piece's. */
+static void
+stage_sum(struct upload *u, struct upload_stage *s, uint32_t from, bool known)
+{
+	if (!s->summed || !known)
+		stage_compute(u, s, s->summed ? 0 : from);
+	s->summed = s->summed && known;
+}
+
+/* Makes the checksum of the piece of those of its quanta. */
+static void
+piece_sum(struct upload *u, struct upload_stage *s)
+{
+	const uint32_t *sum =
+	    u->block[s->number].sums + s->r.at / BLOCK_QUANTUM;
+	uint32_t shift = crc32c_shift(BLOCK_QUANTUM), left;
+
+	s->r.crc = 0;
+	for (left = s->r.bytes; left > BLOCK_QUANTUM; left -= BLOCK_QUANTUM)
+		s->r.crc = crc32c_join(shift, s->r.crc, *sum++);
+	s->r.crc = crc32c_join(crc32c_shift(left), s->r.crc, *sum);
+}
+
 /* Gets the next bytes of a piece, by parcels, or a part of a BLOCK_QUANTUM that is
  * copied.  0; -ETIMEDOUT: there are none yet; or another -errno. */
 static int
 stage_more(struct upload *u, struct upload_stage *s, int64_t until)
 {
-	uint32_t left = s->r.bytes - s->have, step;
+	uint32_t left = s->r.bytes - s->have, from = s->have, step;
 	struct parcel *p = &s->parcel[s->parcels];
+	uint32_t *sums = u->block[s->number].sums;
 	int err = -EXDEV;
 
 	if (!s->copies && s->parcels < UPLOAD_PARCELS)
@@ -294,6 +360,8 @@ stage_more(struct upload *u, struct upload_stage *s, int64_t until)
 		    (struct object_bytes){ p->data, p->bytes };
 		s->r.of_n = s->parcels;
 		s->have += (uint32_t)p->bytes;
+		stage_sum(u, s, from,
+			  s->summed && source_sums(p, p->at, p->bytes, sums));
 		return 0;
 	}
 	if (err != -EXDEV)
@@ -302,32 +370,14 @@ stage_more(struct upload *u, struct upload_stage *s, int64_t until)
 	if (err)
 		return err;
 	step = STEP - s->have % STEP;
-	return block_reader_copy(&u->reader, s->number, s->r.at,
-				 s->have + (left < step ? left : step), s->data,
-				 &s->have, until);
-}
-
-/* Takes the checksums of bytes that came: of the piece from `from` on. */
-static void
-stage_sum(struct upload *u, struct upload_stage *s, uint32_t from,
-	  const uint8_t *data)
-{
-	uint32_t *sums = u->block[s->number].sums;
-
-	while (from < s->have) {
-		uint32_t to = (from / BLOCK_QUANTUM + 1) * BLOCK_QUANTUM, end,
-			 *sum;
-
-		end = to < s->have ? to : s->have;
-		sum = &sums[(s->r.at + from) / BLOCK_QUANTUM];
-		*sum = crc32c(*sum, data, end - from);
-		data += end - from;
-		if (end == to || end == s->r.bytes)
-			s->r.crc = crc32c_join(
-			    crc32c_shift((end - 1) % BLOCK_QUANTUM + 1),
-			    s->r.crc, *sum);
-		from = end;
-	}
+	u->reader.sums = sums;
+	u->reader.summed = s->summed;
+	err = block_reader_copy(&u->reader, s->number, s->r.at,
+				s->have + (left < step ? left : step), s->data,
+				&s->have, until);
+	stage_sum(u, s, from, u->reader.summed);
+	u->reader.summed = false;
+	return err;
 }
 
 /* Gets what there is of the piece.  0: it is whole; -ETIMEDOUT: not yet; or
@@ -338,15 +388,9 @@ stage_fill(struct upload *u, struct upload_stage *s, int64_t until)
 	int err = 0;
 
 	while (!err && s->have < s->r.bytes) {
-		uint32_t from = s->have;
-
 		sender_into(&u->base);
 		err = stage_more(u, s, until);
 		sender_out(&u->base);
-		if (s->have > from)
-			stage_sum(u, s, from,
-				  s->copies ? s->data + from
-					    : s->of[s->parcels - 1].data);
 	}
 	return err;
 }
@@ -358,6 +402,7 @@ stage_filled(struct upload *u, struct upload_stage *s)
 	const struct index_record *r = upload_record(u, s->number);
 	struct upload_block *b = &u->block[s->number];
 
+	piece_sum(u, s);
 	b->crc = crc32c_join(crc32c_shift(s->r.bytes), b->crc, s->r.crc);
 	if (s->r.at + s->r.bytes == r->bytes && r->flags & INDEX_SUMMED &&
 	    b->crc != r->crc)

@@ -74,7 +74,8 @@ struct upload_stage {
 	struct parcel parcel[UPLOAD_PARCELS];
 	unsigned parcels; /* 0: it is copied */
 	bool copies;
-	bool lost; /* the block was begun again since */
+	bool lost;   /* the block was begun again since */
+	bool summed; /* the source knows the checksums of all that is there */
 	uint8_t *data;
 	size_t room;
 	uint64_t number; /* of the block */

@@ -151,6 +151,9 @@ struct pool_stretch {
 	int err; /* 0; -ENOENT: no such chunk; -ENODATA: the chunk ends before
 		    this; -EIO or another error of the disk; -EBADMSG: wrong
 		    checksum; -ETIMEDOUT: the disk does not answer */
+	/* CRC32C of each BLOCK_QUANTUM of the whole block, which the bytes were
+	 * compared with.  NULL: they were not. */
+	const uint32_t *sum;
 	struct pool_piece *piece;
 };
 

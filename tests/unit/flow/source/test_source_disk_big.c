@@ -213,6 +213,25 @@ parcel_is(const struct parcel *p)
 			     (unsigned long)p->record.number);
 }
 
+/* A source that verifies knows the checksums of what it gives. */
+static void
+sums_are(const struct parcel *p, bool known)
+{
+	static uint8_t data[BLOCK_QUANTUM];
+	uint64_t n = (p->at + p->bytes - 1) / BLOCK_QUANTUM;
+	uint64_t at = n * BLOCK_QUANTUM, bytes = p->record.bytes - at;
+	uint32_t sums[QUANTA] = { 0 };
+
+	ck_assert(source_sums(p, p->at, p->bytes, sums) == known);
+	if (!known)
+		return;
+	if (bytes > BLOCK_QUANTUM)
+		bytes = BLOCK_QUANTUM;
+	noise_fill(0, p->record.number * BLOCK + at, data, bytes);
+	ck_assert_uint_eq(sums[n], crc32c(0, data, bytes));
+	ck_assert_uint_ne(sums[p->at / BLOCK_QUANTUM], 0);
+}
+
 /* Reads all of it; the slots that cannot be had are [from, to) of a block. */
 static void
 all_is(bool verify, unsigned bad, uint64_t from, uint64_t to)
@@ -241,6 +260,7 @@ all_is(bool verify, unsigned bad, uint64_t from, uint64_t to)
 			from = to = 0;
 		} else {
 			parcel_is(&p);
+			sums_are(&p, verify);
 		}
 		offset += p.bytes;
 		source_put(&p);

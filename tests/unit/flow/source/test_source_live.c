@@ -349,6 +349,25 @@ START_TEST(from_memory)
 }
 END_TEST
 
+/* A block in memory has its checksums, unless they are of other pieces. */
+START_TEST(its_checksums)
+{
+	struct block_sum of[3] = { { .crc = 1 }, { .crc = 2 }, { .crc = 3 } };
+	struct block b = { .quantum = BLOCK_QUANTUM, .sum = of };
+	const struct parcel p = { .block = &b, .record.flags = INDEX_SUMMED };
+	uint32_t sums[3] = { 0 };
+
+	ck_assert(source_sums(&p, BLOCK_QUANTUM, BLOCK_QUANTUM, sums));
+	ck_assert_uint_eq(sums[0], 0);
+	ck_assert_uint_eq(sums[1], 2);
+	ck_assert_uint_eq(sums[2], 0);
+	ck_assert(source_sums(&p, 1, 2 * BLOCK_QUANTUM, sums));
+	ck_assert_uint_eq(sums[2], 3);
+	b.quantum = 4096;
+	ck_assert(!source_sums(&p, 0, 1, sums));
+}
+END_TEST
+
 /* From the beginning on, and from memory when it is there. */
 START_TEST(it_comes_late)
 {
@@ -746,7 +765,7 @@ START_TEST(many_threads)
 }
 END_TEST
 
-SUITE_THREADS("source_live", NULL, from_memory, it_comes_late,
+SUITE_THREADS("source_live", NULL, from_memory, its_checksums, it_comes_late,
 	      what_is_revoked_comes_from_disk,
 	      memory_is_put_before_a_disk_is_asked, lost_blocks,
 	      a_round_that_fails, a_disk_that_is_away,

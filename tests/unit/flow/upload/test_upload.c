@@ -226,11 +226,33 @@ static bool follows, lives;
 static struct source_ops ours;
 static void (*disk_facts)(struct source *source, struct source_facts *f);
 
+/* What is done with each parcel, and bytes of the source's memory. */
+static int (*disk_next)(struct source *source, struct parcel *p, int64_t until);
+static void (*told)(struct parcel *p);
+static struct parcel rest; /* comes next, if it has data */
+static uint64_t memory;
+
 static void
 facts_told(struct source *source, struct source_facts *f)
 {
 	disk_facts(source, f);
 	f->live = lives;
+}
+
+static int
+next_told(struct source *source, struct parcel *p, int64_t until)
+{
+	int err;
+
+	if (rest.data) {
+		*p = rest;
+		rest.data = NULL;
+		return 0;
+	}
+	err = disk_next(source, p, until);
+	if (!err && !p->err)
+		told(p);
+	return err;
 }
 
 /* A recording of BLOCKS blocks on three disks, and an empty store. */
@@ -244,6 +266,9 @@ begin_live(void)
 	forgets = loses = NULL;
 	happens = NULL;
 	follows = lives = false;
+	rest.data = NULL;
+	told = NULL;
+	memory = 1 << 20;
 	away = MADE_DISKS;
 }
 
@@ -270,7 +295,7 @@ upload(enum sender_state end)
 				 .ops = &ops,
 				 .list = list,
 				 .follow = follows,
-				 .memory = 1 << 20 };
+				 .memory = memory };
 	struct sender *sender;
 	struct fault fault;
 
@@ -279,12 +304,14 @@ upload(enum sender_state end)
 		    i == away ||
 		    !disk_list_set(list, m.disks.disk[i].path, false, true));
 	ck_assert_int_eq(source_disk_make(&a.source, &from), 0);
-	if (follows) {
-		ours = *a.source->ops;
-		disk_facts = ours.facts;
+	ours = *a.source->ops;
+	disk_facts = ours.facts;
+	disk_next = ours.next;
+	if (follows)
 		ours.facts = facts_told;
-		a.source->ops = &ours;
-	}
+	if (told)
+		ours.next = next_told;
+	a.source->ops = &ours;
 	ck_assert_int_eq(upload_start(&sender, &a, &fault), 0);
 	for (unsigned n = 0; n < 6000 && !sender_ended(sender); n++)
 		usleep(10000);
@@ -422,6 +449,60 @@ START_TEST(a_damaged_block_is_left_out)
 }
 END_TEST
 
+static const uint32_t wrong_sum = 4711;
+
+static void
+tell_wrong(struct parcel *p)
+{
+	p->sums = p->record.number == 4 ? &wrong_sum : NULL;
+}
+
+/* What the source has compared is not computed once more. */
+START_TEST(checksums_that_are_known_are_taken)
+{
+	for (unsigned copies = 0; copies < 2; copies++) {
+		begin();
+		told = tell_wrong;
+		if (copies) /* such a block is copied, piece by piece */
+			memory = MADE_BLOCK;
+		upload(SENDER_DONE);
+		ck_assert_ptr_nonnull(strstr(facts.why, "1 chunks could not"));
+		ck_assert_ptr_null(kept_of("copy/copy.00000004"));
+		ck_assert_uint_eq(indexed(), BLOCKS - 1);
+		finish();
+	}
+}
+END_TEST
+
+/* Makes two parcels of one, of which the second has no checksums. */
+static void
+tell_half(struct parcel *p)
+{
+	p->sums = &wrong_sum;
+	rest = *p;
+	p->bytes = MADE_PAYLOAD * 3;
+	p->own = NULL;
+	rest.at += p->bytes;
+	rest.data += p->bytes;
+	rest.bytes -= p->bytes;
+	rest.sums = NULL;
+}
+
+START_TEST(checksums_that_are_known_in_part_are_computed)
+{
+	for (unsigned copies = 0; copies < 2; copies++) {
+		begin();
+		told = tell_half;
+		if (copies)
+			memory = MADE_BLOCK;
+		upload(SENDER_DONE);
+		ck_assert_uint_eq(indexed(), BLOCKS);
+		ck_assert_uint_eq(facts.bytes, BLOCKS * MADE_BLOCK);
+		finish();
+	}
+}
+END_TEST
+
 /* The disk that was away is back, and nothing is written any more. */
 static void
 returns(void)
@@ -505,5 +586,7 @@ END_TEST
 SUITE_THREADS("upload", NULL, all_of_it_arrives, a_store_may_be_busy,
 	      what_differs_is_sent_again, a_store_that_forgets_is_found_out,
 	      what_is_lost_is_put_again, a_damaged_block_is_left_out,
+	      checksums_that_are_known_are_taken,
+	      checksums_that_are_known_in_part_are_computed,
 	      what_comes_late_is_begun, an_end_is_looked_at_once_more,
 	      a_writer_may_die, another_recording_stays)
