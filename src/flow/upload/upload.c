@@ -153,19 +153,13 @@ is_live(struct upload *u)
 	return f.live;
 }
 
-/* Waits a little, and refreshes the recording. */
+/* Refreshes the recording. */
 static int
-grow(struct upload *u)
+look(struct upload *u)
 {
-	int64_t until = clock_steady() + GROW;
-	int err = 0;
+	int err;
 
-	upload_say(u, SENDER_WAITING, "");
 	block_reader_drop(&u->reader);
-	while (!err && clock_steady() < until)
-		err = upload_turn(u, until);
-	if (err)
-		return err;
 	sender_into(&u->base);
 	disk_list_open(u->a.list, &u->disks);
 	err = recording_refresh(u->rec);
@@ -179,6 +173,51 @@ grow(struct upload *u)
 	return err ? upload_fail(u, "%s cannot be read: %s", u->a.name,
 				 strerror(-err))
 		   : 0;
+}
+
+/* Waits a little, and refreshes the recording. */
+static int
+grow(struct upload *u)
+{
+	int64_t until = clock_steady() + GROW;
+	int err = 0;
+
+	upload_say(u, SENDER_WAITING, "");
+	block_reader_drop(&u->reader);
+	while (!err && clock_steady() < until)
+		err = upload_turn(u, until);
+	return err ? err : look(u);
+}
+
+/* Tells whether some blocks could not be read, or are on no disk. */
+static bool
+lacks(const struct upload *u)
+{
+	bool any = u->left_n;
+
+	for (size_t i = 0; i < u->blocks && !any; i++)
+		any = upload_record(u, i)->kind == RECORDING_ABSENT;
+	return any;
+}
+
+/* Looks once more at the disks, and sends what could not be read before. */
+static int
+late_send(struct upload *u)
+{
+	const struct source_ops *ops = u->a.source->ops;
+	int err;
+
+	if (!lacks(u))
+		return 0;
+	err = look(u);
+	if (!err)
+		err = upload_blocks_grow(u);
+	if (err)
+		return err;
+	upload_blocks_again(u);
+	if (ops->settled)
+		ops->settled(u->a.source, u->blocks);
+	return blocks_send(u);
 }
 
 /* Sends everything up to the end of the recording.  Unless its end was seen, it
@@ -211,27 +250,27 @@ follow(struct upload *u)
 static int
 verify(struct upload *u)
 {
-	uint64_t lacks = 0;
+	uint64_t missing = 0;
 	int err = upload_list(u);
 
 	for (size_t i = 0; !err && i < u->blocks; i++) {
 		const struct index_record *r = upload_record(u, i);
 
 		u->left_n += r->kind == RECORDING_ABSENT;
-		lacks += r->kind == INDEX_BLOCK &&
-			 u->block[i].step != BLOCK_LEFT &&
-			 (u->block[i].step != BLOCK_DONE ||
-			  !upload_has(u, i, r->bytes));
+		missing += r->kind == INDEX_BLOCK &&
+			   u->block[i].step < BLOCK_LATE &&
+			   (u->block[i].step != BLOCK_DONE ||
+			    !upload_has(u, i, r->bytes));
 	}
 	if (!err &&
-	    (lacks || u->meta_bytes != u->files.meta.bytes ||
+	    (missing || u->meta_bytes != u->files.meta.bytes ||
 	     u->index_bytes != u->files.index.bytes ||
 	     (u->files.sums.bytes && u->sums_bytes != u->files.sums.bytes)))
 		return upload_fail(
 		    u,
 		    "%s does not keep what it is sent: of %s, %llu "
 		    "chunks are missing there",
-		    u->a.to, upload_name(u), (unsigned long long)lacks);
+		    u->a.to, upload_name(u), (unsigned long long)missing);
 	return err;
 }
 
@@ -378,6 +417,8 @@ run(struct sender *sender)
 		err = upload_name_take(u);
 	if (!err)
 		err = follow(u);
+	if (!err)
+		err = late_send(u);
 	if (!err) {
 		upload_say(u, SENDER_FINISHING, "");
 		err = publish(u, true);

@@ -136,18 +136,40 @@ upload_blocks_grow(struct upload *u)
 	return 0;
 }
 
-/* Marks a block as left out, since it cannot be read.  Pieces of it that were
- * put already become no object. */
+/* Marks a block as left out, since it cannot be read; for now, if its disk may
+ * come back.  Pieces of it that were put already become no object. */
 static void
 leave_out(struct upload *u, uint64_t number, int err)
 {
-	log_line(LEVEL_WARN, u->a.name, "chunk %llu is not uploaded: %s",
+	struct upload_block *b = &u->block[number];
+	bool late = err != -EBADMSG && !b->tried;
+
+	log_line(LEVEL_WARN, u->a.name, "chunk %llu %s: %s",
 		 (unsigned long long)number,
+		 late ? "cannot be read, and is tried again at the end"
+		      : "is not uploaded",
 		 err == -EBADMSG ? "its checksum is wrong" : strerror(-err));
-	u->block[number].step = BLOCK_LEFT;
+	b->step = late ? BLOCK_LATE : BLOCK_LEFT;
 	u->left_n++;
 	u->base.facts.unreadable += upload_record(u, number)->present;
 	u->piece = u->pieces = 0;
+}
+
+void
+upload_blocks_again(struct upload *u)
+{
+	for (size_t i = 0; i < u->blocks; i++) {
+		struct upload_block *b = &u->block[i];
+
+		if (b->step != BLOCK_LATE)
+			continue;
+		b->step = BLOCK_NEW;
+		b->tried = true;
+		u->done_bytes -= b->put;
+		u->left_n--;
+		u->base.facts.unreadable -= upload_record(u, i)->present;
+	}
+	u->low = 0;
 }
 
 /* Finds the next block that the store may lack.  False: none. */

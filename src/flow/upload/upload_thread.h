@@ -41,6 +41,7 @@ enum block_step {
 	BLOCK_ASKED, /* whether the store has it */
 	BLOCK_SENT,  /* it is being sent */
 	BLOCK_DONE,  /* the store has it */
+	BLOCK_LATE,  /* it cannot be read now, and is tried once more */
 	BLOCK_LEFT,  /* it cannot be read, and is left out */
 };
 
@@ -48,6 +49,7 @@ struct upload_block {
 	uint8_t step;
 	bool asked;	/* the store was asked for it once */
 	bool filed;	/* it is in the files */
+	bool tried;	/* it was left out once, and begun again */
 	uint8_t anew;	/* times that it was begun again */
 	uint64_t put;	/* bytes of the pieces that the store has taken */
 	uint32_t crc;	/* of the pieces so far */
@@ -197,6 +199,9 @@ const struct index_record *upload_record(const struct upload *u,
 
 /* Takes notice of blocks that came. */
 int upload_blocks_grow(struct upload *u);
+
+/* Begins those blocks again that were left out, but may be read by now. */
+void upload_blocks_again(struct upload *u);
 
 /* Tells whether a block, or a piece of one, waits for a stage. */
 bool upload_has_more(struct upload *u);

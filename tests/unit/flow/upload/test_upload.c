@@ -4,6 +4,7 @@
 #include "flow/upload/upload.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -511,9 +512,7 @@ returns(void)
 	lives = false;
 }
 
-/* The source of an interrupted recording does not look at its disks again, so
- * blocks that come late are asked for and left out. */
-START_TEST(what_comes_late_is_begun)
+START_TEST(what_comes_late_is_sent)
 {
 	begin_live();
 	made_end(&m, 0);
@@ -523,10 +522,69 @@ START_TEST(what_comes_late_is_begun)
 	happens_at = ".index";
 	upload(SENDER_DONE);
 	ck_assert_ptr_null(happens);
+	ck_assert_str_eq(facts.why, "");
+	ck_assert_uint_eq(facts.packets, BLOCKS * MADE_SLOTS);
+	ck_assert_uint_eq(indexed(), BLOCKS);
+	finish();
+}
+END_TEST
+
+START_TEST(a_disk_may_come_back)
+{
+	begin();
+	away = 1;
+	happens = returns;
+	happens_at = "copy.0";
+	upload(SENDER_DONE);
+	ck_assert_ptr_null(happens);
+	ck_assert_str_eq(facts.why, "");
+	ck_assert_uint_eq(facts.packets, BLOCKS * MADE_SLOTS);
+	ck_assert_uint_eq(indexed(), BLOCKS);
+	finish();
+	/* It does not. */
+	begin();
+	away = 1;
+	upload(SENDER_DONE);
 	ck_assert_ptr_nonnull(strstr(facts.why, "7 chunks could not be read"));
-	ck_assert_uint_eq(facts.packets + facts.unreadable,
-			  BLOCKS * MADE_SLOTS);
 	ck_assert_uint_eq(indexed(), BLOCKS - 7);
+	finish();
+}
+END_TEST
+
+static void
+chunk_moves(const char *from, const char *to)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof path, "%s", made_path(&m, 1, from));
+	ck_assert_int_eq(rename(path, made_path(&m, 1, to)), 0);
+}
+
+static void
+chunk_is_back(void)
+{
+	chunk_moves("away", "rec.00000004");
+}
+
+START_TEST(what_cannot_be_read_is_tried_again)
+{
+	begin();
+	chunk_moves("rec.00000004", "away");
+	happens = chunk_is_back;
+	happens_at = "copy.00000017";
+	upload(SENDER_DONE);
+	ck_assert_ptr_null(happens);
+	ck_assert_str_eq(facts.why, "");
+	ck_assert_uint_eq(facts.packets, BLOCKS * MADE_SLOTS);
+	ck_assert_uint_eq(facts.unreadable, 0);
+	ck_assert_uint_eq(indexed(), BLOCKS);
+	finish();
+	begin();
+	chunk_moves("rec.00000004", "away");
+	upload(SENDER_DONE);
+	ck_assert_ptr_nonnull(strstr(facts.why, "1 chunks could not be read"));
+	ck_assert_uint_eq(facts.unreadable, MADE_SLOTS);
+	ck_assert_uint_eq(indexed(), BLOCKS - 1);
 	finish();
 }
 END_TEST
@@ -588,5 +646,6 @@ SUITE_THREADS("upload", NULL, all_of_it_arrives, a_store_may_be_busy,
 	      what_is_lost_is_put_again, a_damaged_block_is_left_out,
 	      checksums_that_are_known_are_taken,
 	      checksums_that_are_known_in_part_are_computed,
-	      what_comes_late_is_begun, an_end_is_looked_at_once_more,
+	      what_comes_late_is_sent, a_disk_may_come_back,
+	      what_cannot_be_read_is_tried_again, an_end_is_looked_at_once_more,
 	      a_writer_may_die, another_recording_stays)
