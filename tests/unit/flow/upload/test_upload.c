@@ -155,10 +155,25 @@ store_begin(struct object_state *state, struct object_request *r)
 	return 0;
 }
 
+/* Memory that the source lent and wants back; `yields`: it wants it each time
+ * that it has lent two parcels. */
+static unsigned lent, given_back, due, returned;
+static bool yields, wants;
+
 static void
 store_step(struct object_state *state)
 {
 	(void)state;
+	if (yields && lent > 1 && !wants) {
+		wants = true;
+		due = given_back + lent;
+		return;
+	}
+	if (wants) {
+		wrong += given_back < due;
+		returned++;
+	}
+	wants = false;
 	for (unsigned i = 0; i < ASKED; i++) {
 		struct object_request *r = asked[i];
 
@@ -230,6 +245,7 @@ static void (*disk_facts)(struct source *source, struct source_facts *f);
 /* What is done with each parcel, and bytes of the source's memory. */
 static int (*disk_next)(struct source *source, struct parcel *p, int64_t until);
 static void (*told)(struct parcel *p);
+static void (*disk_put)(struct source *source, struct parcel *p);
 static struct parcel rest; /* comes next, if it has data */
 static uint64_t memory;
 
@@ -256,6 +272,35 @@ next_told(struct source *source, struct parcel *p, int64_t until)
 	return err;
 }
 
+/* Lends a copy, which is worth nothing when it was put back. */
+static void
+tell_lent(struct parcel *p)
+{
+	uint8_t *data = malloc(p->bytes);
+
+	ck_assert_ptr_nonnull(data);
+	memcpy(data, p->data, p->bytes);
+	p->data = data;
+	lent++;
+}
+
+static void
+put_lent(struct source *source, struct parcel *p)
+{
+	memset((uint8_t *)p->data, 0xee, p->bytes);
+	free((uint8_t *)p->data);
+	lent--;
+	given_back++;
+	disk_put(source, p);
+}
+
+static bool
+wants_back(struct source *source)
+{
+	(void)source;
+	return wants;
+}
+
 /* A recording of BLOCKS blocks on three disks, and an empty store. */
 static void
 begin_live(void)
@@ -266,7 +311,8 @@ begin_live(void)
 	kept_n = asks = ends = chunks_put = wrong = busy_each = 0;
 	forgets = loses = NULL;
 	happens = NULL;
-	follows = lives = false;
+	follows = lives = yields = wants = false;
+	lent = given_back = returned = 0;
 	rest.data = NULL;
 	told = NULL;
 	memory = 1 << 20;
@@ -310,8 +356,13 @@ upload(enum sender_state end)
 	disk_next = ours.next;
 	if (follows)
 		ours.facts = facts_told;
+	disk_put = ours.put;
 	if (told)
 		ours.next = next_told;
+	if (yields) {
+		ours.put = put_lent;
+		ours.wanted = wants_back;
+	}
 	a.source->ops = &ours;
 	ck_assert_int_eq(upload_start(&sender, &a, &fault), 0);
 	for (unsigned n = 0; n < 6000 && !sender_ended(sender); n++)
@@ -504,6 +555,19 @@ START_TEST(checksums_that_are_known_in_part_are_computed)
 }
 END_TEST
 
+START_TEST(memory_that_is_wanted_is_returned)
+{
+	begin();
+	yields = true;
+	told = tell_lent;
+	upload(SENDER_DONE);
+	ck_assert_uint_gt(returned, 0);
+	ck_assert_uint_eq(lent, 0);
+	ck_assert_uint_eq(indexed(), BLOCKS);
+	finish();
+}
+END_TEST
+
 /* The disk that was away is back, and nothing is written any more. */
 static void
 returns(void)
@@ -644,6 +708,7 @@ END_TEST
 SUITE_THREADS("upload", NULL, all_of_it_arrives, a_store_may_be_busy,
 	      what_differs_is_sent_again, a_store_that_forgets_is_found_out,
 	      what_is_lost_is_put_again, a_damaged_block_is_left_out,
+	      memory_that_is_wanted_is_returned,
 	      checksums_that_are_known_are_taken,
 	      checksums_that_are_known_in_part_are_computed,
 	      what_comes_late_is_sent, a_disk_may_come_back,
