@@ -347,6 +347,24 @@ s3_account_make(struct s3_account *a, const struct s3_options *o,
 	return base_make(a, o, endpoint, why, why_bytes);
 }
 
+bool
+s3_account_renew(struct s3_account *a, const struct s3_options *o,
+		 const char *url)
+{
+	struct s3_account now = { 0 };
+	char why[320];
+	bool other = !s3_account_make(&now, o, url, why, sizeof why) &&
+		     strcmp(now.key, a->key) != 0;
+
+	if (other) {
+		strcpy(a->key, now.key);
+		strcpy(a->secret, now.secret);
+		strcpy(a->token, now.token);
+	}
+	s3_account_clear(&now);
+	return other;
+}
+
 void
 s3_account_clear(struct s3_account *a)
 {

@@ -48,6 +48,11 @@ int s3_url_read(struct s3_account *a, const char *url, char *why,
  * or -errno with a sentence.  Reads files.  Clear it in either case. */
 int s3_account_make(struct s3_account *a, const struct s3_options *o,
 		    const char *url, char *why, uint32_t why_bytes);
+
+/* Reads the keys again, which somebody renews where they lie.  True if they are
+ * other ones. */
+bool s3_account_renew(struct s3_account *a, const struct s3_options *o,
+		      const char *url);
 void s3_account_clear(struct s3_account *a);
 
 /* Writes text as part of a URL (RFC 3986); `slash`: '/' stays.  Returns -E2BIG

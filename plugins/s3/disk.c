@@ -37,11 +37,12 @@ enum { IDLE = 32, WORD = 64, SENTENCE = 320, PATH = 1024 };
 #define AGAIN_MOST (7 * AGAIN)	 /* the last time: 200, 400, 800 ms */
 
 struct disk_store {
-	struct s3_account account;
 	const struct host *host;
 	uint64_t device;
+	char url[PATH];
 	pthread_mutex_t lock;
-	CURL *idle[IDLE]; /* under `lock` */
+	struct s3_account account; /* its keys are under `lock` */
+	CURL *idle[IDLE];	   /* under `lock` */
 	unsigned idles;
 };
 
@@ -53,6 +54,8 @@ struct disk_file {
 	int64_t seen;	     /* steady ns; under `lock` */
 	char path[];
 };
+
+static const struct s3_options usual = { .style = "auto" };
 
 static int64_t
 steady(void)
@@ -93,10 +96,11 @@ easy_give(struct disk_store *s, CURL *easy)
 /* A request to the bucket, and its reply. */
 struct s3_ask {
 	const char *method, *key, *query;
-	char range[64]; /* "": all of it */
-	uint64_t from;	/* where it begins */
+	/* The range of a GET; `into` NULL: all of it. */
+	uint64_t from, room;
 	void *into;
-	uint64_t room;
+	struct s3_account
+	    account;		/* a copy, with the keys it was signed with */
 	bool quiet;		/* the caller says what went wrong */
 	struct s3_request http; /* the reply; cleared by asked_clear() */
 	char why[SENTENCE], word[WORD];
@@ -124,14 +128,15 @@ perform(CURL *easy)
 static int
 ask_once(struct disk_store *s, struct s3_ask *a)
 {
-	int err = s3_request_again(&a->http, easy_take(s), &s->account,
-				   a->method, a->key, a->query);
+	int err;
 
-	if (!err && *a->range)
-		err = s3_request_header(&a->http, "Range: bytes=%s", a->range);
-	a->http.from = a->from;
-	a->http.into = a->into;
-	a->http.room = a->room;
+	pthread_mutex_lock(&s->lock);
+	a->account = s->account;
+	pthread_mutex_unlock(&s->lock);
+	err = s3_request_again(&a->http, easy_take(s), &a->account, a->method,
+			       a->key, a->query);
+	if (!err && a->into)
+		err = s3_request_range(&a->http, a->from, a->room, a->into);
 	if (err)
 		return err;
 	return s3_request_result(&a->http, perform(a->http.easy), a->word,
@@ -143,6 +148,21 @@ asked_clear(struct disk_store *s, struct s3_ask *a)
 {
 	easy_give(s, s3_request_keep(&a->http));
 	s3_request_clear(&a->http);
+	s3_account_clear(&a->account);
+}
+
+/* Tells whether there are other keys than those of a request, which have
+ * expired: another thread may have read them. */
+static bool
+keys_renew(struct disk_store *s, const struct s3_ask *a)
+{
+	bool other;
+
+	pthread_mutex_lock(&s->lock);
+	other = strcmp(s->account.key, a->account.key) != 0 ||
+		s3_account_renew(&s->account, &usual, s->url);
+	pthread_mutex_unlock(&s->lock);
+	return other;
 }
 
 /* Asks, and some times again while the server is busy or away.  0 or -errno;
@@ -154,7 +174,11 @@ ask(struct disk_store *s, struct s3_ask *a)
 	struct timespec t = { 0 };
 	int err;
 
-	while ((err = ask_once(s, a)) == -EAGAIN && wait < AGAIN_MOST) {
+	while ((err = ask_once(s, a)) && wait < AGAIN_MOST) {
+		if (err != -EAGAIN &&
+		    (!s3_request_expired(&a->http, a->word, err) ||
+		     !keys_renew(s, a)))
+			break;
 		asked_clear(s, a);
 		t.tv_sec = wait / NS_SECOND;
 		t.tv_nsec = wait % NS_SECOND;
@@ -351,7 +375,11 @@ static int64_t
 s3_read(struct disk_file *f, void *data, size_t bytes, uint64_t offset)
 {
 	struct s3_ask a = {
-		.method = "GET", .key = f->path, .into = data, .room = bytes
+		.method = "GET",
+		.key = f->path,
+		.into = data,
+		.from = offset,
+		.room = bytes,
 	};
 	int64_t got;
 	int err;
@@ -360,9 +388,6 @@ s3_read(struct disk_file *f, void *data, size_t bytes, uint64_t offset)
 		return -EISDIR;
 	if (!bytes)
 		return 0;
-	a.from = offset;
-	snprintf(a.range, sizeof a.range, "%" PRIu64 "-%" PRIu64, offset,
-		 offset + bytes - 1);
 	err = ask(f->store, &a);
 	got = (int64_t)a.http.got;
 	if (err && !strcmp(a.word, "InvalidRange"))
@@ -513,20 +538,18 @@ static int
 s3_open(struct disk_store **store, const struct disk_args *args)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	static const struct s3_options usual = { .style = "auto" };
 	struct disk_store *s = calloc(1, sizeof *s);
 	struct s3_listing l = { 0 };
-	char url[PATH];
 	int err;
 
 	pthread_once(&once, curl_prepare);
 	if (!s)
 		return -ENOMEM;
-	snprintf(url, sizeof url, "s3://%s", args->place);
+	snprintf(s->url, sizeof s->url, "s3://%s", args->place);
 	s->host = args->host;
-	s->device = bytes_hash(BYTES_HASH, url, strlen(url));
+	s->device = bytes_hash(BYTES_HASH, s->url, strlen(s->url));
 	pthread_mutex_init(&s->lock, NULL);
-	err = s3_account_make(&s->account, &usual, url, args->why,
+	err = s3_account_make(&s->account, &usual, s->url, args->why,
 			      (uint32_t)args->why_bytes);
 	if (!err)
 		err = folder_list(s, "", &l, args->why, args->why_bytes);

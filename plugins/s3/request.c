@@ -140,6 +140,9 @@ take(char *data, size_t size, size_t n, void *arg)
 		return text_take(r, data, bytes);
 	if (r->from && code != 206)
 		r->refused = "the server gives no ranges of objects";
+	else if (code == 206 && !r->ranged)
+		r->refused = "the server gives another range of the object "
+			     "than was asked for";
 	else if (bytes > r->room - r->got)
 		r->refused = "the server gives more than was asked for";
 	if (r->refused)
@@ -170,11 +173,25 @@ header_read(const char *line, size_t n, const char *name, char *to,
 		snprintf(to, bytes, "%.*s", (int)n, line);
 }
 
+/* Tells whether the range that a server gives, "bytes 0-99/1000", is what was
+ * asked for, up to the object's end: a cut one would look like the end. */
+static bool
+range_is(const struct s3_request *r, const char *text)
+{
+	uint64_t from, to, total, last = r->from + r->room - 1;
+	int n = sscanf(text, "bytes %" SCNu64 "-%" SCNu64 "/%" SCNu64, &from,
+		       &to, &total);
+
+	if (n == 3 && total && last > total - 1)
+		last = total - 1;
+	return n >= 2 && from == r->from && to == last;
+}
+
 static size_t
 header_take(char *line, size_t size, size_t n, void *arg)
 {
 	struct s3_request *r = arg;
-	char length[24] = "";
+	char length[24] = "", range[80] = "";
 
 	n *= size;
 	header_read(line, n, "etag", r->etag, sizeof r->etag);
@@ -188,6 +205,9 @@ header_take(char *line, size_t size, size_t n, void *arg)
 	header_read(line, n, "content-length", length, sizeof length);
 	if (*length)
 		r->length = strtoull(length, NULL, 10);
+	header_read(line, n, "content-range", range, sizeof range);
+	if (*range)
+		r->ranged = range_is(r, range);
 	return n;
 }
 
@@ -210,7 +230,8 @@ url_make(char *url, size_t bytes, const struct s3_account *a, const char *key,
 static void
 method_set(struct s3_request *r, const char *method)
 {
-	if (!strcmp(method, "HEAD"))
+	r->head = !strcmp(method, "HEAD");
+	if (r->head)
 		curl_easy_setopt(r->easy, CURLOPT_NOBODY, 1L);
 	else if (!strcmp(method, "PUT"))
 		curl_easy_setopt(r->easy, CURLOPT_UPLOAD, 1L);
@@ -322,6 +343,17 @@ s3_request_header(struct s3_request *r, const char *format, ...)
 	r->headers = grown;
 	curl_easy_setopt(r->easy, CURLOPT_HTTPHEADER, grown);
 	return 0;
+}
+
+int
+s3_request_range(struct s3_request *r, uint64_t from, uint64_t bytes,
+		 void *into)
+{
+	r->from = from;
+	r->into = into;
+	r->room = bytes;
+	return s3_request_header(r, "Range: bytes=%" PRIu64 "-%" PRIu64, from,
+				 from + bytes - 1);
 }
 
 void
@@ -503,4 +535,13 @@ s3_request_result(struct s3_request *r, CURLcode code, char *word, char *why,
 		snprintf(why + n, why_bytes - (uint32_t)n, "%s",
 			 help_of(&w, number));
 	return error_of(&w, number);
+}
+
+bool
+s3_request_expired(const struct s3_request *r, const char *word, int err)
+{
+	if (!strcmp(word, "ExpiredToken"))
+		return true;
+	return r->head && !*word && *r->account->token &&
+	       (err == -EACCES || err == -EPROTO);
 }

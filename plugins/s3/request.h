@@ -42,6 +42,8 @@ struct s3_request {
 	size_t text_bytes;
 	char etag[80], crc32c[32], whole_crc[16], region[64], changed[40];
 	uint64_t length; /* Content-Length */
+	bool ranged;	 /* it has a Content-Range, which is as asked for */
+	bool head;	 /* its method is HEAD */
 	char trouble[CURL_ERROR_SIZE];
 	const char *refused; /* why its bytes were not taken; NULL: they were */
 };
@@ -69,6 +71,14 @@ void s3_request_bodies(struct s3_request *r, const struct object_bytes *of,
 int s3_request_result(struct s3_request *r, CURLcode code, char *word,
 		      char *why, uint32_t why_bytes);
 void s3_request_clear(struct s3_request *r);
+
+/* Asks for bytes from `from` on, into `into`, for GET. */
+int s3_request_range(struct s3_request *r, uint64_t from, uint64_t bytes,
+		     void *into);
+
+/* Tells whether a request has failed with `err` since its keys have expired, or
+ * may have: nobody says why of a HEAD. */
+bool s3_request_expired(const struct s3_request *r, const char *word, int err);
 
 /* Takes the easy handle out of a request, whose connection another request may
  * use, before it is cleared; and gives it to one that is made next. */

@@ -291,14 +291,9 @@ read_make(struct object_state *s, struct s3_job *j)
 	int err =
 	    s3_request_make(&j->http, &s->account, "GET", j->r->key, NULL);
 
-	if (!err)
-		err = s3_request_header(&j->http,
-					"Range: bytes=%" PRIu64 "-%" PRIu64,
-					j->r->at, j->r->at + j->r->bytes - 1);
-	j->http.from = j->r->at;
-	j->http.into = j->r->data;
-	j->http.room = j->r->bytes;
-	return err;
+	return err ? err
+		   : s3_request_range(&j->http, j->r->at, j->r->bytes,
+				      j->r->data);
 }
 
 /* Adds the piece, and its checksum. */
@@ -748,34 +743,16 @@ checked(struct object_state *s, struct s3_job *j, int err)
 	job_over(s, j, 0);
 }
 
-/* Keys with an end are renewed where they lie: reads them again.  True if they
- * are other ones than those of requests that are still on their way. */
+/* Reads the keys again.  True if they are other ones than those of requests that
+ * are still on their way. */
 static bool
 keys_renew(struct object_state *s)
 {
-	struct s3_account a;
-	char why[SEND_SENTENCE];
-	bool new = !s3_account_make(&a, s->o, s->to, why, sizeof why) &&
-		   strcmp(a.key, s->account.key) != 0;
+	bool other = s3_account_renew(&s->account, s->o, s->to);
 
-	if (new) {
-		s->account = a;
+	if (other)
 		s->renewed = steady();
-	}
-	s3_account_clear(&a);
-	return new || (s->renewed && steady() - s->renewed < NS_SECOND * 60);
-}
-
-/* Tells whether the keys may have expired: nobody says why of a HEAD. */
-static bool
-is_expired(const struct s3_job *j, const char *word, int err)
-{
-	bool head = j->step == JOB_STAT || j->step == JOB_CHECK;
-
-	if (!strcmp(word, "ExpiredToken"))
-		return true;
-	return head && !*word && *j->http.account->token &&
-	       (err == -EACCES || err == -EPROTO);
+	return other || (s->renewed && steady() - s->renewed < NS_SECOND * 60);
 }
 
 static void
@@ -784,7 +761,7 @@ job_next(struct object_state *s, struct s3_job *j, CURLcode code)
 	char word[64], why[SEND_SENTENCE];
 	int err = s3_request_result(&j->http, code, word, why, sizeof why);
 
-	if (err && is_expired(j, word, err) && keys_renew(s))
+	if (err && s3_request_expired(&j->http, word, err) && keys_renew(s))
 		err = -EAGAIN;
 	/* Errors of steps that need not succeed are not told. */
 	if (err && j->step != JOB_UPLOADS && j->step != JOB_ABORT)

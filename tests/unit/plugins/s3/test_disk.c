@@ -87,4 +87,67 @@ START_TEST(a_list_has_an_end)
 }
 END_TEST
 
-SUITE_THREADS("disk", NULL, a_list_has_an_end)
+#define PART(range, body)                                                      \
+	REPLY("206 Part", "Content-Range: bytes " range "\r\n", body)
+
+START_TEST(a_range_is_the_one_that_was_asked_for)
+{
+	uint8_t data[10];
+	struct disk_file *file;
+
+	answers[1] = REPLY("200 OK", "Content-Length: 100\r\n", "");
+	answers[2] = PART("5-14/100", "0123456789");
+	answers[3] = PART("0-9/100", "0123456789");
+	answers[4] = PART("5-8/100", "0123");
+	answers[5] = REPLY("206 Part", "", "0123456789");
+	answers[6] = PART("95-99/100", "01234");
+	begin(7);
+	ck_assert_int_eq(s3_file_open(store, "a", DISK_READ, &file), 0);
+	ck_assert_int_eq(s3_read(file, data, 10, 5), 10);
+	ck_assert_mem_eq(data, "0123456789", 10);
+	ck_assert_int_eq(s3_read(file, data, 10, 5), -EIO);
+	ck_assert_int_eq(s3_read(file, data, 10, 5), -EIO);
+	ck_assert_int_eq(s3_read(file, data, 10, 5), -EIO);
+	ck_assert_uint_eq(lines, 3);
+	ck_assert_int_eq(s3_read(file, data, 10, 95), 5);
+	s3_file_close(file);
+	finish();
+	ck_assert_uint_eq(asked_n, 7);
+}
+END_TEST
+
+START_TEST(keys_that_expired_are_read_again)
+{
+	uint8_t data[10];
+	struct disk_file *file;
+
+	answers[1] = REPLY("400 Bad", "", "");
+	answers[2] = REPLY("200 OK", "Content-Length: 100\r\n", "");
+	answers[3] =
+	    REPLY("400 Bad", "", "<Error><Code>ExpiredToken</Code></Error>");
+	answers[4] = PART("5-14/100", "0123456789");
+	answers[5] = answers[3];
+	setenv("AWS_SESSION_TOKEN", "T", 1);
+	begin(6);
+	setenv("AWS_ACCESS_KEY_ID", "K2", 1);
+	ck_assert_int_eq(s3_file_open(store, "a", DISK_READ, &file), 0);
+	ck_assert_ptr_nonnull(strstr(asked[2], "Credential=K2/"));
+	setenv("AWS_ACCESS_KEY_ID", "K3", 1);
+	setenv("AWS_SESSION_TOKEN", "T3", 1);
+	ck_assert_int_eq(s3_read(file, data, 10, 5), 10);
+	ck_assert_ptr_nonnull(strstr(asked[4], "Credential=K3/"));
+	ck_assert_ptr_nonnull(strstr(asked[4], "x-amz-security-token: T3\r"));
+	ck_assert_uint_eq(lines, 0);
+	/* Nobody has renewed them. */
+	ck_assert_int_eq(s3_read(file, data, 10, 5), -EIO);
+	ck_assert_uint_eq(lines, 1);
+	s3_file_close(file);
+	finish();
+	unsetenv("AWS_SESSION_TOKEN");
+	ck_assert_uint_eq(asked_n, 6);
+}
+END_TEST
+
+SUITE_THREADS("disk", NULL, a_list_has_an_end,
+	      a_range_is_the_one_that_was_asked_for,
+	      keys_that_expired_are_read_again)

@@ -69,8 +69,14 @@ START_TEST(a_read_is_asked_again_as_it_was)
 				    .bytes = sizeof data };
 
 	answers[0] = REPLY("503 Busy", "Content-Length: 0\r\n", "");
-	answers[1] = REPLY("206 Part", "Content-Length: 9\r\n", "cut");
-	answers[2] = REPLY("206 Part", "Content-Length: 5\r\n", "hello");
+	answers[1] = REPLY("206 Part",
+			   "Content-Length: 9\r\n"
+			   "Content-Range: bytes 0-8/9\r\n",
+			   "cut");
+	answers[2] = REPLY("206 Part",
+			   "Content-Length: 5\r\n"
+			   "Content-Range: bytes 0-4/5\r\n",
+			   "hello");
 	begin(3);
 	ck_assert_int_eq(carried_out(&r), -EAGAIN);
 	ck_assert_int_eq(carried_out(&r), -EAGAIN);
