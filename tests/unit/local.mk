@@ -18,6 +18,7 @@ UNIT_WITHOUT += %D%/cli/schedule/test_import_xml.c %D%/plugins/s3/test_reply.c
 endif
 if !HAVE_S3
 UNIT_WITHOUT += %D%/plugins/s3/test_disk.c %D%/plugins/s3/test_send.c
+UNIT_WITHOUT += %D%/plugins/s3/test_silent.c
 endif
 if !HAVE_FUSE
 UNIT_WITHOUT += %D%/fuse/test_spatefs_options.c
