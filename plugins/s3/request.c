@@ -477,6 +477,10 @@ error_of(const struct words *w, long code)
 		return -EAGAIN;
 	if (code == 401 || code == 403)
 		return -EACCES;
+	if (code == 412)
+		return -EEXIST;
+	if (code == 501)
+		return -ENOSYS;
 	if (code >= 500 || code == 429 || code == 408 || code == 409)
 		return -EAGAIN;
 	return -EPROTO;

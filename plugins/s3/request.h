@@ -64,7 +64,8 @@ void s3_request_bodies(struct s3_request *r, const struct object_bytes *of,
 
 /*
  * Returns how the request ended: 0; -ENOENT: there is no such key or bucket;
- * -EACCES; -EAGAIN: it may succeed later; or another -errno.  An error comes
+ * -EACCES; -EAGAIN: it may succeed later; -EEXIST: a condition of its headers is not
+ * met; -ENOSYS: the server cannot do that; or another -errno.  An error comes
  * with a sentence, which names bucket, key, number and the server's own words.
  * `word`, 64 bytes, becomes S3's word for the error, or "".
  */

@@ -112,6 +112,7 @@ struct object_state {
 	    timer; /* steady ns, when libcurl wants to be called; 0: never */
 	struct s3_job *jobs;
 	struct s3_upload *uploads;
+	bool overwrites; /* the server knows no conditions for PUT */
 	uint64_t rate, part;
 	unsigned reconnects;
 	char why[SEND_SENTENCE];
@@ -323,6 +324,8 @@ put_make(struct object_state *s, struct s3_job *j)
 
 	if (!err)
 		err = piece_add(s, j);
+	if (!err && j->r->fresh && !s->overwrites)
+		err = s3_request_header(&j->http, "If-None-Match: *");
 	return err ? err : whole_add(j);
 }
 
@@ -658,6 +661,17 @@ created(struct object_state *s, struct s3_job *j, int err)
 	waiting_go(s, u);
 }
 
+static void
+put_done(struct object_state *s, struct s3_job *j, int err)
+{
+	if (err == -ENOSYS && j->r->fresh && !s->overwrites) {
+		s->overwrites = true;
+		job_go(s, j, JOB_PUT);
+		return;
+	}
+	job_over(s, j, err == -ENOENT ? -ENODEV : err);
+}
+
 /* The server does not know the upload of a piece any more. */
 static void
 upload_lost(struct object_state *s, struct s3_job *j)
@@ -788,7 +802,7 @@ job_next(struct object_state *s, struct s3_job *j, CURLcode code)
 	case JOB_PART: part_done(s, j, word, err); break;
 	case JOB_COMPLETE: completed(s, j, word, err); break;
 	case JOB_CHECK: checked(s, j, err); break;
-	default: job_over(s, j, err == -ENOENT ? -ENODEV : err);
+	default: put_done(s, j, err);
 	}
 }
 

@@ -60,6 +60,9 @@ struct object_request {
 	 * have object_ops::piece bytes. */
 	uint64_t total;
 	uint32_t crc; /* PUT: CRC32C of the piece */
+	/* PUT of an object in one piece: only if there is none with this key.
+	 * A store that cannot do that puts it in any case. */
+	bool fresh;
 	/* CRC32C of the whole object, if it is known. */
 	uint32_t whole_crc;
 	bool summed;
@@ -72,7 +75,8 @@ struct object_request {
 	bool over; /* it was carried out, or failed */
 	/* 0; -ENOENT: no such object; -EAGAIN: it may succeed later; -ESTALE:
 	 * the pieces of the object that were put are lost, and may all be put
-	 * again; any other -errno: it never will.  Errors come with
+	 * again; -EEXIST: there is such an object, and `fresh` forbids to put
+	 * another one; any other -errno: it never will.  Errors come with
 	 * send_facts::why. */
 	int err;
 	void *own; /* the plugin's */

@@ -89,11 +89,11 @@ publish(struct upload *u, bool end)
 		free(lines);
 	}
 	if (!err && u->files.sums.bytes)
-		err = upload_file_put(u, &u->files.sums, layout_sums);
+		err = upload_file_put(u, &u->files.sums, layout_sums, false);
 	if (!err)
-		err = upload_file_put(u, &u->files.meta, layout_meta);
+		err = upload_file_put(u, &u->files.meta, layout_meta, false);
 	if (!err)
-		err = upload_file_put(u, &u->files.index, layout_index);
+		err = upload_file_put(u, &u->files.index, layout_index, false);
 	u->published = clock_steady();
 	u->publish_for = u->published - from;
 	return err;

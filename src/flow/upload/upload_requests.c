@@ -148,7 +148,8 @@ upload_ask(struct upload *u)
 			return err;
 		if (!u->ask.err ||
 		    (u->ask.err == -ENOENT && u->ask.verb == OBJECT_READ) ||
-		    (u->ask.err == -ESTALE && u->ask.verb == OBJECT_PUT)) {
+		    (u->ask.err == -ESTALE && u->ask.verb == OBJECT_PUT) ||
+		    (u->ask.err == -EEXIST && u->ask.fresh)) {
 			upload_well(u);
 			return u->ask.err;
 		}
@@ -176,7 +177,7 @@ key_make(const struct upload *u, char key[OBJECT_KEY],
 
 int
 upload_file_put(struct upload *u, const struct upload_file *f,
-		const char *(*name)(char *file, const char *name))
+		const char *(*name)(char *file, const char *name), bool fresh)
 {
 	uint32_t whole = crc32c(0, f->data, f->bytes);
 	unsigned anew = 0;
@@ -198,6 +199,7 @@ upload_file_put(struct upload *u, const struct upload_file *f,
 			.total = f->bytes,
 			.whole_crc = whole,
 			.summed = true,
+			.fresh = fresh,
 		};
 		key_make(u, u->ask.key, name);
 		u->ask_of = (struct object_bytes){ f->data + at, u->ask.bytes };

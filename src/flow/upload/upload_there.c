@@ -146,8 +146,9 @@ rest_end(struct upload *u)
 	return upload_ask(u);
 }
 
-int
-upload_name_take(struct upload *u)
+/* Looks once.  -EEXIST: somebody has put something meanwhile. */
+static int
+name_try(struct upload *u)
 {
 	bool same = false;
 	int err = upload_list(u);
@@ -158,7 +159,8 @@ upload_name_take(struct upload *u)
 		   !u->others) {
 		err = rest_end(u);
 		return err ? err
-			   : upload_file_put(u, &u->files.meta, layout_meta);
+			   : upload_file_put(u, &u->files.meta, layout_meta,
+					     true);
 	}
 	if (!err && same) {
 		err = rest_end(u);
@@ -174,5 +176,23 @@ upload_name_take(struct upload *u)
 		    "%s has another recording %s: send this one with "
 		    "--as, or remove that one",
 		    u->a.to, upload_name(u));
+	return err;
+}
+
+/* An object that came between the list and the put may be this upload's own, if
+ * only the answer was lost. */
+int
+upload_name_take(struct upload *u)
+{
+	unsigned times = 0;
+	int err;
+
+	do
+		err = name_try(u);
+	while (err == -EEXIST && ++times < UPLOAD_ANEW);
+	if (err == -EEXIST)
+		return upload_fail(
+		    u, "%s has a recording %s that it does not list", u->a.to,
+		    upload_name(u));
 	return err;
 }

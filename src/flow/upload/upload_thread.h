@@ -161,15 +161,17 @@ void upload_well(struct upload *u);
 int upload_ill(struct upload *u, int err);
 
 /* Asks u->ask, and waits for the answer.  Also -ENOENT: there is no such object;
- * -ESTALE: its pieces have to be put again. */
+ * -ESTALE: its pieces have to be put again; -EEXIST: it is there already. */
 int upload_ask(struct upload *u);
 
 /* Returns the name that the recording gets in the store. */
 const char *upload_name(const struct upload *u);
 
-/* Puts a file that is in memory. */
+/* Puts a file that is in memory; `fresh`: if there is none of this name, else
+ * -EEXIST. */
 int upload_file_put(struct upload *u, const struct upload_file *f,
-		    const char *(*name)(char *file, const char *name));
+		    const char *(*name)(char *file, const char *name),
+		    bool fresh);
 
 /* Reads the first `most` bytes of a file that is there into u->ask.data, which
  * the caller frees, also after an error but -ECANCELED. */

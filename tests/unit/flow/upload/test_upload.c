@@ -30,6 +30,7 @@ static unsigned kept_n;
 static struct object_request *asked[ASKED];
 static unsigned asks, ends, chunks_put, wrong;
 static unsigned busy_each;  /* every such request fails once; 0: none */
+static bool unanswered;	    /* the next piece is put, and nobody told */
 static const char *forgets; /* a key that it takes, and does not keep */
 static const char *loses;   /* a key whose pieces get lost so many times */
 static unsigned loses_n;
@@ -99,12 +100,15 @@ put(const struct object_request *r)
 static int
 carry_out(struct object_request *r)
 {
-	struct kept *k = kept_of(r->key);
+	struct kept *k;
 
 	if (r->verb == OBJECT_PUT && happens && strstr(r->key, happens_at)) {
 		happens();
 		happens = NULL;
 	}
+	k = kept_of(r->key);
+	if (r->verb == OBJECT_PUT && r->fresh && k)
+		return -EEXIST;
 	if (r->verb == OBJECT_PUT && loses && !strcmp(loses, r->key) &&
 	    loses_n) {
 		loses_n--;
@@ -112,6 +116,10 @@ carry_out(struct object_request *r)
 	}
 	if (r->verb == OBJECT_PUT)
 		put(r);
+	if (r->verb == OBJECT_PUT && unanswered) {
+		unanswered = false;
+		return -EAGAIN;
+	}
 	for (unsigned i = 0; r->verb == OBJECT_LIST && i < kept_n; i++) {
 		if (!strncmp(kept[i].key, r->key, strlen(r->key)))
 			r->found(r, kept[i].key, kept[i].bytes);
@@ -687,20 +695,49 @@ START_TEST(a_writer_may_die)
 }
 END_TEST
 
-START_TEST(another_recording_stays)
-{
-	static const char other[] = "{\"spate\":1,\"name\":\"copy\"}\n";
+static const char other[] = "{\"spate\":1,\"name\":\"copy\"}\n";
 
-	begin();
+static void
+other_comes(void)
+{
 	kept[0] = (struct kept){ .key = "copy/copy.meta.jsonl",
 				 .bytes = sizeof other - 1 };
 	memcpy(kept[0].data, other, sizeof other - 1);
 	kept_n = 1;
+}
+
+static void
+check_other(void)
+{
 	upload(SENDER_FAILED);
 	ck_assert_ptr_nonnull(strstr(facts.why, "has another recording copy"));
-	ck_assert_uint_eq(ends, 0);
 	ck_assert_uint_eq(kept_n, 1);
 	ck_assert_mem_eq(kept[0].data, other, sizeof other - 1);
+	finish();
+}
+
+START_TEST(another_recording_stays)
+{
+	begin();
+	other_comes();
+	check_other();
+	ck_assert_uint_eq(ends, 0);
+	/* It comes while the name is being taken. */
+	begin();
+	happens = other_comes;
+	happens_at = ".meta";
+	check_other();
+	ck_assert_ptr_null(happens);
+}
+END_TEST
+
+START_TEST(its_own_name_is_not_another_one)
+{
+	begin();
+	unanswered = true;
+	upload(SENDER_DONE);
+	ck_assert(!unanswered);
+	ck_assert_uint_eq(indexed(), BLOCKS);
 	finish();
 }
 END_TEST
@@ -713,4 +750,5 @@ SUITE_THREADS("upload", NULL, all_of_it_arrives, a_store_may_be_busy,
 	      checksums_that_are_known_in_part_are_computed,
 	      what_comes_late_is_sent, a_disk_may_come_back,
 	      what_cannot_be_read_is_tried_again, an_end_is_looked_at_once_more,
-	      a_writer_may_die, another_recording_stays)
+	      a_writer_may_die, another_recording_stays,
+	      its_own_name_is_not_another_one)

@@ -275,7 +275,44 @@ START_TEST(a_lost_upload_is_made_anew)
 }
 END_TEST
 
-SUITE_THREADS("send", NULL, a_read_is_asked_again_as_it_was,
-	      a_range_is_not_the_whole, keys_that_expired_are_read_again,
-	      a_list_ends_nothing, a_bad_list_is_told,
-	      an_end_without_answer_is_looked_at, a_lost_upload_is_made_anew)
+START_TEST(a_fresh_object_overwrites_none)
+{
+	const struct object_bytes of = { pieces, 9 };
+	struct object_request r = { .verb = OBJECT_PUT,
+				    .key = "a",
+				    .of = &of,
+				    .of_n = 1,
+				    .bytes = 9,
+				    .total = 9,
+				    .fresh = true };
+
+	answers[0] = REPLY("412 No", "",
+			   "<Error><Code>PreconditionFailed</Code></Error>");
+	answers[1] = REPLY("409 Busy", "", "");
+	answers[2] = TAKEN;
+	begin(3);
+	ck_assert_int_eq(carried_out(&r), -EEXIST);
+	ck_assert_int_eq(carried_out(&r), -EAGAIN);
+	ck_assert_int_eq(carried_out(&r), 0);
+	finish();
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_ptr_nonnull(strstr(asked[i], "If-None-Match: *\r"));
+	/* A server that knows no conditions is not asked for them again. */
+	answers[0] = REPLY("501 No", "", "");
+	answers[1] = answers[2] = TAKEN;
+	begin(3);
+	ck_assert_int_eq(carried_out(&r), 0);
+	ck_assert_int_eq(carried_out(&r), 0);
+	finish();
+	ck_assert_uint_eq(asked_n, 3);
+	ck_assert_ptr_nonnull(strstr(asked[0], "If-None-Match: *\r"));
+	ck_assert_ptr_null(strstr(asked[1], "If-None-Match"));
+	ck_assert_ptr_null(strstr(asked[2], "If-None-Match"));
+}
+END_TEST
+
+SUITE_THREADS("send", NULL, a_fresh_object_overwrites_none,
+	      a_read_is_asked_again_as_it_was, a_range_is_not_the_whole,
+	      keys_that_expired_are_read_again, a_list_ends_nothing,
+	      a_bad_list_is_told, an_end_without_answer_is_looked_at,
+	      a_lost_upload_is_made_anew)
