@@ -1260,8 +1260,9 @@ give(struct pool_call *h, struct pool_piece *p)
 		v->bytes = h->bytes;
 	if (!v->err)
 		v->data = p->data + (h->at - p->at);
-	/* A thread set them before it ended the piece's requests. */
-	if (!v->err && r->verify && p->chunk->quantum == BLOCK_QUANTUM)
+	/* A thread set them before it ended the piece's requests.  Around bytes
+	 * that cannot be read nothing was compared. */
+	if (!p->bads && r->verify && p->chunk->quantum == BLOCK_QUANTUM)
 		v->sum = p->chunk->sum;
 	p->users++;
 	p->used = ++r->pool->turn;
