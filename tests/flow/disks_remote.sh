@@ -129,6 +129,51 @@ rm "$work/away"
 wait_for 60 has_state "${remote[0]}" idle writing
 packets later 0 1000
 
+# ---- two recorders take one name at the same time ------------------------------------------
+
+# The one that has the disk records; the other is refused, and leaves nothing on
+# the disk that it has for itself.
+spated_stop
+mkdir "$work/own"
+one=$socket one_conf=$conf
+disks=("${remote[0]}")
+conf_write "$(raw_stream)"
+spated_start
+one_pid=$spated_pid
+socket=$work/other.sock
+disks=("${remote[0]}" "$work/own")
+port_find
+conf=$work/other.conf
+conf_write "$(raw_stream)"
+"$SPATED" -c "$conf" >>"$work/other.log" 2>&1 &
+other_pid=$!
+at_end "kill -KILL $other_pid 2>/dev/null"
+wait_for 30 spated_answers
+for n in 1 2 3 4 5 6; do
+	"$SPATE" --socket "$one" record "both$n" --stream s >"$work/by.one" 2>&1 &
+	pid=$!
+	by=two not=one
+	"$SPATE" --socket "$socket" record "both$n" --stream s >"$work/by.two" 2>&1 ||
+		by=one not=two
+	if wait "$pid"; then
+		[ $by = one ] || fail "both$n: both record it"
+	else
+		[ $by = two ] || fail "both$n: nobody records it: $(cat "$work"/by.*)"
+	fi
+	grep -q "cannot record both$n: the name is taken" "$work/by.$not" ||
+		fail "both$n: $(cat "$work/by.$not")"
+	for at in "$one" "$socket"; do
+		"$SPATE" --socket "$at" stop "both$n" >/dev/null 2>&1 || true
+	done
+	same "state of both$n" "$(beside info "both$n" --json | jq -r .state)" complete
+	[ $by = two ] || [ ! -e "$work/own/both$n" ] ||
+		fail "both$n: the one that was refused left something"
+done
+kill "$other_pid"
+wait "$other_pid" || true
+socket=$one conf=$one_conf spated_pid=$one_pid
+disks=("${remote[0]}" "$work/e")
+
 # ---- the mount, in the background: a child of the first process reads -----------------------
 
 [ -x "$top_builddir/spatefs" ] || exit 0

@@ -446,6 +446,17 @@ infos(struct daemon *d, const char *name, bool ended)
 	return list;
 }
 
+/* True if another recorder has a name of the group. */
+static bool
+group_taken(const struct daemon *d, const char *group)
+{
+	for (const struct session *s = d->r.sessions; s; s = s->next) {
+		if (!strcmp(s->group, group) && session_is_taken(s))
+			return true;
+	}
+	return false;
+}
+
 static void
 refuse_failed(struct daemon *d, const struct waiter *w)
 {
@@ -453,6 +464,14 @@ refuse_failed(struct daemon *d, const struct waiter *w)
 	char why[300] = "";
 	size_t at = 0;
 
+	if (group_taken(d, w->group)) {
+		fault_set(&fault, -EEXIST, "exists",
+			  "cannot record %s: the name is taken", w->group);
+		fault_why(&fault, "another recorder began it at the same time");
+		fault_hint(&fault, "choose another name");
+		server_refuse(d->r.server, w->ticket, &fault);
+		return;
+	}
 	fault_set(&fault, -EIO, "no-disk",
 		  "cannot record %s: no disk could take it", w->group);
 	for (unsigned i = 0; i < d->r.disks.n && at < sizeof why; i++) {

@@ -34,6 +34,7 @@
 #include "base/units.h"
 #include "base/worker.h"
 #include "daemon/sessions/report.h"
+#include "store/disk/remote.h"
 #include "store/record/meta.h"
 #include "store/finish/resume.h"
 #include "flow/memory/arena.h"
@@ -933,24 +934,62 @@ protect_look(struct session *s)
 		output_protect_give_up(s->output);
 }
 
+bool
+session_is_taken(const struct session *s)
+{
+	return atomic_load_explicit(&s->output->taken, memory_order_relaxed);
+}
+
+/* ns that an answer waits for a disk that recorders share */
+#define SHARED_PATIENCE (2 * NS_SECOND)
+
+/* True if a disk takes part that other recorders may share. */
+static bool
+is_shared(const struct disk_set *set)
+{
+	for (unsigned i = 0; i < set->n; i++) {
+		if (disk_set_writer(set, i) &&
+		    remote_is_path(disk_set_path(set, i)))
+			return true;
+	}
+	return false;
+}
+
 /*
- * One folder is enough to record, and a hung disk is not waited for.  If no
+ * One folder is enough to record, and a hung disk is not waited for; but one
+ * that others share is, for two seconds, as it may say that another recorder has
+ * the name.  If no
  * disk could make a folder, a client's order fails, since the client is there
  * to see it.  A scan of the schedule begins all the same: a disk may come back
  * while it lasts.
  */
 static void
-begin_look(struct session *s)
+begin_look(struct session *s, int64_t now)
 {
 	/* the folders of these disks are counted */
 	bool done = jobs_done(s);
 
+	if (!done && is_shared(s->host->disks) &&
+	    now - s->started < SHARED_PATIENCE)
+		return;
 	if (atomic_load(&s->output->folders) || (done && s->scan)) {
 		s->state = SESSION_RECORDING;
 	} else if (done) {
 		s->failed = true;
 		session_stop(s, "no disk could take it");
 	}
+}
+
+/* Ends a recording whose name another recorder has on a disk that both use: of
+ * two that begin at the same time the second is refused, a moment later than
+ * others. */
+static void
+taken_look(struct session *s)
+{
+	if (s->state > SESSION_RECORDING || !session_is_taken(s))
+		return;
+	s->failed = true;
+	session_stop(s, "another recorder has its name");
 }
 
 /* Gives up blocks that no disk takes.  The recording has failed if that loses
@@ -990,7 +1029,9 @@ writing_look(struct session *s, int64_t now)
 		s->left_since = now;
 	}
 	late = now - s->left_since >= SESSION_PATIENCE;
-	if (left && late && !disk_set_takers(s->host->disks))
+	if (left && session_is_taken(s))
+		disk_set_abandon(s->host->disks, s->output);
+	else if (left && late && !disk_set_takers(s->host->disks))
 		rest_abandon(s, left);
 	if (atomic_load_explicit(&s->output->in_flight, memory_order_acquire))
 		return;
@@ -1226,8 +1267,9 @@ session_step(struct session *s, int64_t now)
 	protect_look(s);
 	if (s->state == SESSION_ARMED)
 		armed_look(s, now);
+	taken_look(s);
 	if (s->state == SESSION_BEGINNING)
-		begin_look(s);
+		begin_look(s, now);
 	if (s->state == SESSION_RECORDING && jobs_done(s))
 		disks_look(s);
 	end_look(s, now);

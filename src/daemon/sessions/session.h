@@ -189,6 +189,9 @@ void session_begin(struct session *list);
  * does nothing. */
 void session_stop(struct session *s, const char *reason);
 
+/* True if another recorder has the name on a disk that both use. */
+bool session_is_taken(const struct session *s);
+
 /* Moves the end, for all parts, to `at` (as session_when::stop).  Does nothing
  * if it has ended. */
 void session_stop_at(struct session *s, int64_t at);

@@ -172,6 +172,9 @@ struct output {
 	/* Jobs of writers not yet done; paired like in_flight. */
 	atomic_uint jobs;
 	atomic_uint folders; /* folders made on disks so far */
+	/* Set by a writer (relaxed): another recorder has the name on a disk
+	 * that several share. */
+	atomic_bool taken;
 	/* By substream, then place in shape->threads; NULL: they are not
 	 * counted.  Set before the first block is queued. */
 	struct output_thread *threads;

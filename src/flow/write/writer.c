@@ -205,6 +205,22 @@ part_unlink(struct writer *w, struct disk_recording *rec)
 	pthread_mutex_unlock(&w->lock);
 }
 
+/* Notes that another recorder has the name on this disk, which is not made by a
+ * file system of this machine.  A recording that goes on after a restart has it
+ * itself. */
+static void
+name_look(struct writer *w, struct output *o, int err)
+{
+	if ((err != -EEXIST && err != -EALREADY && err != -EBUSY) ||
+	    !file_is_remote(w->disk.fd) || o->resumed)
+		return;
+	if (!atomic_exchange_explicit(&o->taken, true, memory_order_relaxed))
+		log_line(LEVEL_ERROR, o->name,
+			 "another recorder records, or has recorded, %s on %s",
+			 o->name, w->disk.path);
+	w->a.changed(w->a.arg);
+}
+
 /* Returns the recording on this disk, made or opened again if needed.  0 or
  * -errno. */
 static int
@@ -223,7 +239,9 @@ writer_recording(struct writer *w, struct output *o,
 	if (*rec)
 		return disk_recording_resume(*rec, &w->disk);
 	err = disk_recording_open(rec, &w->disk, o, &w->beat);
-	if (!err)
+	if (err)
+		name_look(w, o, err);
+	else
 		part_link(w, *rec);
 	return err;
 }
@@ -241,7 +259,7 @@ folder_begin(struct writer *w, struct output *o)
 		return;
 	/* A block may have made the folder before this job. */
 	err = writer_recording(w, o, &rec);
-	if (err)
+	if (err && !atomic_load_explicit(&o->taken, memory_order_relaxed))
 		writer_disk_leave(w, err, "make the recording's folder");
 }
 

@@ -9,7 +9,6 @@
  * of the metadata is compared next: nothing is cut off another recording of the
  * same name.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -26,7 +25,7 @@
 
 /*
  * Cleans up after a daemon that was killed: blocks without an index record, a
- * half-written block, a half-made folder.  Nothing that arrived is overwritten.
+ * half-written block.  Nothing that arrived is overwritten.
  * A chunk that was being written keeps its file and its number.  In a file that
  * blocks share, what no index names is in the way of the next block: it is
  * copied to a file aside, which readers ignore.  After a crash that is at most
@@ -87,71 +86,6 @@ add_records(struct folder *f, const struct index_record *records, size_t n)
 	if (!err && (file_sync_data(f->meta.fd) < 0 || file_sync(f->dir) < 0))
 		err = -errno;
 	return err ? err : index_append(&f->index, records, n);
-}
-
-/* ---- half a folder ------------------------------------------------------- */
-
-/* True if the entry is one that a folder has before it has an index. */
-static bool
-is_beginning(const struct folder *f, const char *entry)
-{
-	char file[LAYOUT_FILE];
-	struct stat st;
-
-	if (!strcmp(entry, ".") || !strcmp(entry, "..") ||
-	    !strcmp(entry, layout_index_new(file, f->plan.name)) ||
-	    !strcmp(entry, layout_meta(file, f->plan.name)))
-		return true;
-	return layout_plan_shared(&f->plan) &&
-	       !strcmp(entry, layout_data(file, f->plan.name, f->plan.layout,
-					  f->plan.extension)) &&
-	       !file_stat_at(f->dir, entry, &st, AT_SYMLINK_NOFOLLOW) &&
-	       st.st_size <= layout_plan_begin(&f->plan, NULL);
-}
-
-static bool
-has_only_beginnings(const struct folder *f)
-{
-	struct file_list *dir;
-	const struct dirent *e;
-	bool only = !file_list_at(&dir, f->dir);
-
-	while (only && (e = file_list_next(dir)))
-		only = is_beginning(f, e->d_name);
-	if (dir)
-		file_list_close(dir);
-	return only;
-}
-
-/* Removes the shared file if it has no block.  True if it is gone. */
-static bool
-data_sweep(const struct folder *f)
-{
-	char file[LAYOUT_FILE];
-	struct stat st;
-
-	if (!layout_plan_shared(&f->plan))
-		return true;
-	layout_data(file, f->plan.name, f->plan.layout, f->plan.extension);
-	if (file_stat_at(f->dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT;
-	if (st.st_size > layout_plan_begin(&f->plan, NULL))
-		return false;
-	return file_remove_at(f->dir, file, 0) == 0;
-}
-
-/* Removes a folder that a crash interrupted before it had an index. */
-static void
-sweep(struct folder *f)
-{
-	char file[LAYOUT_FILE];
-
-	if (!has_only_beginnings(f) || !data_sweep(f))
-		return;
-	file_remove_at(f->dir, layout_index_new(file, f->plan.name), 0);
-	file_remove_at(f->dir, layout_meta(file, f->plan.name), 0);
-	file_remove_at(f->disk, layout_dir(file, f->plan.name, f->plan.layout),
-		       AT_REMOVEDIR);
 }
 
 /* ---- opening again ------------------------------------------------------- */
@@ -251,8 +185,6 @@ reopen(struct reopening *o, const struct disk *disk)
 	if (f->dir < 0)
 		return f->dir;
 	err = lock_index(f);
-	if (err == -ENOENT)
-		sweep(f);
 	if (!err)
 		err = index_read(f->index.fd, &o->record, &o->records, &torn);
 	if (!err)

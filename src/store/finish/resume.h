@@ -75,8 +75,8 @@ json_t *resume_line(const struct resume *resume, json_t *disks);
  * stay if they have a file of their own; from a shared file they are moved to a
  * file aside.
  *
- * Returns 0; -ENOENT: no such folder, or it had no index and nothing in it but
- * beginnings, and was removed: call folder_create(); -EEXIST: another
+ * Returns 0; -ENOENT: no such folder, or it has no index: call folder_create(),
+ * which knows whether that was left half made; -EEXIST: another
  * recording; -EALREADY: it has an end record; -EBUSY: another process, or an
  * older struct folder of this one, kept it locked for half a second; or -errno.
  */

@@ -8,13 +8,14 @@
  *
  * The writer holds flock(LOCK_EX) on the index as long as the recording is
  * open; a reader that gets LOCK_SH knows that nobody writes.  The index is made
- * under another name, locked before there is metadata, and renamed when all
+ * under another name, locked before there is anything else, and renamed when all
  * else is durable.  So a reader that sees an index also sees the metadata and a
  * lock; one that sees only metadata finds the lock on the other name.
  *
  * A line or record that did not fit (a full disk) is cut off again: nothing may
  * follow half a record.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -494,15 +495,104 @@ create_meta(struct folder *f, const json_t *head)
 	return err;
 }
 
+/* ---- whose the folder is ---- */
+
+/*
+ * Several recorders may share a disk, and make a recording of one name in the
+ * same moment.  The lock of the new index decides whose the folder is: who has
+ * it makes all else, and nobody removes anything there without it.  The lock of a
+ * recorder that died is free again, and what it left half made is removed by the
+ * next one of that name.
+ */
+
+/* True if the entry is one that a folder has before it has an index. */
+static bool
+is_beginning(const struct folder *f, const char *entry)
+{
+	char file[LAYOUT_FILE];
+	struct stat st;
+
+	if (!strcmp(entry, ".") || !strcmp(entry, "..") ||
+	    !strcmp(entry, layout_index_new(file, f->plan.name)) ||
+	    !strcmp(entry, layout_meta(file, f->plan.name)))
+		return true;
+	return layout_plan_shared(&f->plan) &&
+	       !strcmp(entry, data_file(f, file)) &&
+	       !file_stat_at(f->dir, entry, &st, AT_SYMLINK_NOFOLLOW) &&
+	       st.st_size <= layout_plan_begin(&f->plan, NULL);
+}
+
+/* True if the folder has an index, or anything else that is no beginning. */
+static bool
+is_taken(const struct folder *f)
+{
+	struct file_list *dir;
+	const struct dirent *e;
+	bool taken = file_list_at(&dir, f->dir) != 0;
+
+	while (!taken && (e = file_list_next(dir)))
+		taken = !is_beginning(f, e->d_name);
+	if (dir)
+		file_list_close(dir);
+	return taken;
+}
+
+/* Removes what a crash left half made.  0; -EEXIST: it is more than that. */
 static int
-create_index(struct folder *f)
+beginnings_remove(struct folder *f)
+{
+	char file[LAYOUT_FILE];
+	struct stat st;
+
+	if (file_cut(f->index.fd, 0) < 0)
+		return -errno;
+	file_remove_at(f->dir, layout_meta(file, f->plan.name), 0);
+	if (!layout_plan_shared(&f->plan) ||
+	    file_stat_at(f->dir, data_file(f, file), &st, AT_SYMLINK_NOFOLLOW))
+		return 0;
+	if (st.st_size > layout_plan_begin(&f->plan, NULL))
+		return -EEXIST;
+	return file_remove_at(f->dir, file, 0) < 0 ? -errno : 0;
+}
+
+/* Tells whether the file of a descriptor has this name. */
+static bool
+has_name(int fd, int dir, const char *file)
+{
+	struct stat named, opened;
+
+	return !file_stat_at(dir, file, &named, AT_SYMLINK_NOFOLLOW) &&
+	       !file_stat(fd, &opened) && named.st_ino == opened.st_ino;
+}
+
+/* Makes the index under its first name, and takes the folder with it, which is
+ * old if somebody else made it.  0;
+ * -EEXIST: the folder is another recording's; -EBUSY: another process makes it;
+ * -ENOENT: another one removed the folder, or the index, meanwhile. */
+static int
+create_index(struct folder *f, bool old)
 {
 	char made[LAYOUT_FILE];
+	int err;
 
-	f->index.fd = create(f->dir, layout_index_new(made, f->plan.name));
-	if (f->index.fd < 0)
-		return f->index.fd;
-	return index_lock(f->index.fd);
+	if (is_taken(f))
+		return -EEXIST;
+	layout_index_new(made, f->plan.name);
+	f->index.fd = disk_open_at(f->dir, made, O_CREAT | O_RDWR | O_APPEND,
+				   DISK_NO_LINKS);
+	err = f->index.fd < 0 ? f->index.fd : index_lock(f->index.fd);
+	if (err)
+		return err;
+	if (!has_name(f->index.fd, f->dir, made))
+		return -ENOENT;
+	/* Another one may have given its index the last name in between; then
+	 * this one is new, and nobody's. */
+	if (is_taken(f)) {
+		file_remove_at(f->dir, made, 0);
+		return -EEXIST;
+	}
+	f->ours = true;
+	return old ? beginnings_remove(f) : 0;
 }
 
 static int
@@ -572,55 +662,114 @@ folder_free(struct folder *f)
 	free(f);
 }
 
-/* Undoes a folder_create() that failed, wherever it stopped. */
+/* Undoes a folder_create() that failed, wherever it stopped.  A folder that has
+ * anything in it stays. */
 static void
-remove_folder(struct folder *f)
+folder_undo(struct folder *f, const char *dir)
 {
 	char file[LAYOUT_FILE];
 
-	if (f->dir >= 0) {
-		file_remove_at(f->dir, layout_index_new(file, f->plan.name), 0);
+	if (f->ours) {
 		file_remove_at(f->dir, layout_index(file, f->plan.name), 0);
 		file_remove_at(f->dir, layout_meta(file, f->plan.name), 0);
 		data_remove(f);
+		file_remove_at(f->dir, layout_index_new(file, f->plan.name), 0);
 	}
-	file_remove_at(f->disk, layout_dir(file, f->plan.name, f->plan.layout),
-		       AT_REMOVEDIR);
+	file_remove_at(f->disk, dir, AT_REMOVEDIR);
+}
+
+/* Makes the folder, unless it is there, and takes it.  Errors as those of
+ * create_index(). */
+static int
+folder_take(struct folder *f, const char *dir)
+{
+	bool old = file_mkdir_at(f->disk, dir, 0755) < 0;
+	int err;
+
+	if (old && errno != EEXIST)
+		return -errno;
+	f->dir =
+	    disk_open_at(f->disk, dir, O_RDONLY | O_DIRECTORY, DISK_NO_LINKS);
+	err = f->dir < 0 ? f->dir : create_index(f, old);
+	if (err)
+		folder_undo(f, dir);
+	return err;
+}
+
+/* Makes all that is in a folder which is ours. */
+static int
+folder_furnish(struct folder *f, const char *dir, const json_t *head)
+{
+	int err = data_create(f);
+
+	if (!err)
+		err = create_meta(f, head);
+	if (!err)
+		err = show_index(f);
+	if (err)
+		folder_undo(f, dir);
+	return err;
 }
 
 int
 folder_create(struct folder **folder, const struct disk *disk, const char *name,
 	      const json_t *head)
 {
+	enum { TRIES = 5 };
 	char dir[LAYOUT_FILE];
 	struct folder *f;
-	int err = folder_make(&f, disk, name, head);
+	int err = -ENOENT;
 
+	/* Who fails to take a folder removes it if it is empty. */
+	for (unsigned i = 0; i < TRIES && err == -ENOENT; i++) {
+		err = folder_make(&f, disk, name, head);
+		if (err)
+			return err;
+		layout_dir(dir, name, f->plan.layout);
+		err = folder_take(f, dir);
+		if (err)
+			folder_free(f);
+	}
 	if (err)
 		return err;
-	layout_dir(dir, name, f->plan.layout);
-	if (file_mkdir_at(f->disk, dir, 0755) < 0) {
-		err = -errno;
-		goto fail;
-	}
-	f->dir =
-	    disk_open_at(f->disk, dir, O_RDONLY | O_DIRECTORY, DISK_NO_LINKS);
-	err = f->dir < 0 ? f->dir : data_create(f);
-	if (!err)
-		err = create_index(f);
-	if (!err)
-		err = create_meta(f, head);
-	if (!err)
-		err = show_index(f);
+	err = folder_furnish(f, dir, head);
 	if (err)
-		goto fail_made;
-	*folder = f;
-	return 0;
-fail_made:
-	remove_folder(f);
-fail:
-	folder_free(f);
+		folder_free(f);
+	else
+		*folder = f;
 	return err;
+}
+
+/* True if nothing was written but what folder_create() makes. */
+static bool
+is_bare(const struct folder *f)
+{
+	char file[LAYOUT_FILE];
+	struct file_list *dir;
+	const struct dirent *e;
+	bool bare;
+
+	if (f->index.bytes || file_list_at(&dir, f->dir))
+		return false;
+	layout_index(file, f->plan.name);
+	bare = !layout_plan_shared(&f->plan) ||
+	       f->end == layout_plan_begin(&f->plan, NULL);
+	while (bare && (e = file_list_next(dir)))
+		bare = is_beginning(f, e->d_name) || !strcmp(e->d_name, file);
+	file_list_close(dir);
+	return bare;
+}
+
+bool
+folder_drop(struct folder *f)
+{
+	char dir[LAYOUT_FILE];
+
+	if (!f->ours || !is_bare(f))
+		return false;
+	folder_undo(f, layout_dir(dir, f->plan.name, f->plan.layout));
+	folder_free(f);
+	return true;
 }
 
 /* ---- placing blocks ------------------------------------------------------ */

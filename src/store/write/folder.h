@@ -24,11 +24,17 @@ struct folder;
 
 /*
  * Makes the folder with an empty index and with metadata whose first line is
- * `head`, all durable.  Returns 0; -EEXIST if the folder exists; or -errno.  On
- * failure nothing is left behind.
+ * `head`, all durable.  A folder that a crash left half made is taken over.
+ * Returns 0; -EEXIST: it is another recording's; -EBUSY: another process makes
+ * one of this name, or has locked what it left half made; or -errno.  On failure
+ * nothing of it is left behind.
  */
 int folder_create(struct folder **folder, const struct disk *disk,
 		  const char *name, const json_t *head);
+
+/* Removes a folder that was just made, and frees it.  False, and nothing is done:
+ * it has a block already, or was not made by folder_create(). */
+bool folder_drop(struct folder *folder);
 
 /* The file and offset for the data of one block. */
 struct folder_target {

@@ -27,6 +27,7 @@ struct folder {
 	struct index_record *found; /* by folder_resume(), until folder_found()
 				       gives them away */
 	size_t found_n;
+	bool ours;   /* the lock of its index is held */
 	bool noted;  /* meta has lines that are not durable */
 	bool summed; /* sums has records that are not durable */
 

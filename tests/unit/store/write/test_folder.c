@@ -334,7 +334,83 @@ START_TEST(comes_back_as_another)
 }
 END_TEST
 
+/* ---- several recorders, one name ---- */
+
+enum { RECORDERS = 4, ROUNDS = 4 };
+
+struct recorder {
+	pthread_t thread;
+	pthread_barrier_t *gate;
+	json_t *head;
+	struct folder *folder;
+	int err;
+};
+
+/* Begins a recording as a writer does. */
+static void *
+recorder_begin(void *arg)
+{
+	struct recorder *r = arg;
+
+	pthread_barrier_wait(r->gate);
+	r->err = folder_create(&r->folder, &disk, "rec", r->head);
+	if (r->err == -EEXIST)
+		r->err = folder_resume(&r->folder, &disk, "rec", r->head, 0);
+	if (r->err == -ENOENT)
+		r->err = folder_create(&r->folder, &disk, "rec", r->head);
+	return NULL;
+}
+
+/* One of those who begin at the same time gets the folder, and keeps it. */
+START_TEST(only_one_recorder_has_it)
+{
+	struct index_record over = { .kind = INDEX_END };
+	struct recorder r[RECORDERS];
+	pthread_barrier_t gate;
+	char meta[64];
+	unsigned had;
+
+	begin();
+	pthread_barrier_init(&gate, NULL, RECORDERS);
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		for (unsigned i = 0; i < RECORDERS; i++) {
+			r[i] = (struct recorder){ .gate = &gate };
+			r[i].head = json_pack("{s:i}", "spate", i + 1);
+			pthread_create(&r[i].thread, NULL, recorder_begin,
+				       &r[i]);
+		}
+		had = RECORDERS;
+		for (unsigned i = 0; i < RECORDERS; i++) {
+			pthread_join(r[i].thread, NULL);
+			if (!r[i].err) {
+				ck_assert_uint_eq(had, RECORDERS);
+				had = i;
+				continue;
+			}
+			ck_assert_msg(r[i].err == -EBUSY || r[i].err == -EEXIST,
+				      "%s", strerror(-r[i].err));
+		}
+		ck_assert_uint_lt(had, RECORDERS);
+		ck_assert_int_eq(folder_close(r[had].folder, &over, NULL), 0);
+		snprintf(meta, sizeof meta, "{\"spate\":%u}\n", had + 1);
+		text_is("rec/rec.meta.jsonl", meta);
+		ck_assert(exists("rec/rec.index"));
+		ck_assert(!exists("rec/rec.index.new"));
+		ck_assert_int_eq(
+		    unlink(scratch_path(&s, "rec/rec.index")) |
+			unlink(scratch_path(&s, "rec/rec.meta.jsonl")) |
+			rmdir(scratch_path(&s, "rec")),
+		    0);
+		for (unsigned i = 0; i < RECORDERS; i++)
+			json_decref(r[i].head);
+	}
+	pthread_barrier_destroy(&gate);
+	end();
+}
+END_TEST
+
 SUITE_THREADS("folder", NULL, begins_while_it_is_looked_at, comes_back,
-	      comes_back_while_it_is_looked_at, comes_back_as_another, a_life,
-	      many_records, locked_while_it_lives, taken_and_bad_names,
-	      leaves_nothing_behind, disk_gone)
+	      comes_back_while_it_is_looked_at, comes_back_as_another,
+	      only_one_recorder_has_it, a_life, many_records,
+	      locked_while_it_lives, taken_and_bad_names, leaves_nothing_behind,
+	      disk_gone)
