@@ -100,12 +100,12 @@ S3_REQUESTS = \
 	%D%/s3/reply.c %D%/s3/reply.h \
 	%D%/s3/request.c %D%/s3/request.h
 %C%_disk_s3_la_SOURCES = %D%/s3/disk.c $(S3_REQUESTS)
-%C%_disk_s3_la_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS) $(EXPAT_CFLAGS)
-%C%_disk_s3_la_LIBADD = $(CURL_LIBS) $(EXPAT_LIBS)
+%C%_disk_s3_la_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS) $(EXPAT_CFLAGS) $(LIBCRYPTO_CFLAGS)
+%C%_disk_s3_la_LIBADD = $(CURL_LIBS) $(EXPAT_LIBS) $(LIBCRYPTO_LIBS)
 %C%_disk_s3_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_send_s3_la_SOURCES = %D%/s3/send.c $(S3_REQUESTS)
-%C%_send_s3_la_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS) $(EXPAT_CFLAGS)
-%C%_send_s3_la_LIBADD = $(CURL_LIBS) $(EXPAT_LIBS)
+%C%_send_s3_la_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS) $(EXPAT_CFLAGS) $(LIBCRYPTO_CFLAGS)
+%C%_send_s3_la_LIBADD = $(CURL_LIBS) $(EXPAT_LIBS) $(LIBCRYPTO_LIBS)
 %C%_send_s3_la_LDFLAGS = $(PLUGIN_FLAGS)
 %C%_send_ucx_la_SOURCES = %D%/ucx/send.c \
 	%D%/send/tcp/framed.c %D%/send/tcp/framed.h \

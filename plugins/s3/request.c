@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <openssl/evp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -384,6 +385,36 @@ s3_request_body(struct s3_request *r, const void *data, uint64_t bytes)
 	s3_request_bodies(r, &r->one, bytes ? 1 : 0, bytes);
 }
 
+/* The header that says it is the first one. */
+int
+s3_request_sign_body(struct s3_request *r)
+{
+	char line[128] = "x-amz-content-sha256: ";
+	char *to = line + strlen(line);
+	struct curl_slist *headers;
+	uint8_t sum[EVP_MAX_MD_SIZE];
+	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+	unsigned n = 0;
+	bool good = ctx && EVP_DigestInit_ex(ctx, EVP_sha256(), NULL);
+
+	for (unsigned i = 0; i < r->of_n && good; i++)
+		good = EVP_DigestUpdate(ctx, r->of[i].data, r->of[i].bytes);
+	good = good && EVP_DigestFinal_ex(ctx, sum, &n);
+	EVP_MD_CTX_free(ctx);
+	for (unsigned i = 0; i < n; i++)
+		to += sprintf(to, "%02x", sum[i]);
+	headers = good ? curl_slist_append(NULL, line) : NULL;
+	if (!headers)
+		return -ENOMEM;
+	headers->next = r->headers->next;
+	r->headers->next = NULL;
+	curl_slist_free_all(r->headers);
+	r->headers = headers;
+	r->body_signed = true;
+	curl_easy_setopt(r->easy, CURLOPT_HTTPHEADER, headers);
+	return 0;
+}
+
 CURL *
 s3_request_keep(struct s3_request *r)
 {
@@ -454,6 +485,8 @@ help_of(const struct words *w, long code)
 		  "; the secret key is wrong, or this machine's clock" },
 		{ "InvalidAccessKeyId", "; the server does not know the key" },
 		{ "ExpiredToken", "; keys with a session token have an end" },
+		{ "QuotaExceeded",
+		  "; the user or the bucket may have no more" },
 		{ "NoSuchBucket", "; a bucket has to be made first" },
 		{ "AccessDenied",
 		  "; the keys need s3:PutObject, s3:GetObject, s3:ListBucket, "
@@ -473,7 +506,9 @@ error_of(const struct words *w, long code)
 {
 	if (code == 404)
 		return -ENOENT;
-	if (!strcmp(w->code, "RequestTimeout") || !strcmp(w->code, "BadDigest"))
+	if (!strcmp(w->code, "RequestTimeout") ||
+	    !strcmp(w->code, "BadDigest") ||
+	    !strcmp(w->code, "XAmzContentSHA256Mismatch"))
 		return -EAGAIN;
 	if (code == 401 || code == 403)
 		return -EACCES;

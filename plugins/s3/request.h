@@ -18,6 +18,7 @@
  *
  * The body is not part of the signature (UNSIGNED-PAYLOAD), which would take
  * SHA-256 of every byte: a CRC32C is, in a header that the server compares.
+ * For one that does not, s3_request_sign_body() takes that SHA-256.
  */
 struct s3_request {
 	CURL *easy;
@@ -30,7 +31,8 @@ struct s3_request {
 	unsigned of_n;
 	struct object_bytes one; /* `of` may be this */
 	uint64_t bytes, at;
-	uint64_t *sent; /* counts them; NULL: nobody does */
+	uint64_t *sent;	  /* counts them; NULL: nobody does */
+	bool body_signed; /* the signature covers it */
 
 	/* Room for the reply's bytes; NULL: `text` takes them. */
 	uint8_t *into;
@@ -61,6 +63,8 @@ int s3_request_header(struct s3_request *r, const char *format, ...)
 void s3_request_body(struct s3_request *r, const void *data, uint64_t bytes);
 void s3_request_bodies(struct s3_request *r, const struct object_bytes *of,
 		       unsigned n, uint64_t bytes);
+/* Puts the body's SHA-256 into the signature.  0 or -errno. */
+int s3_request_sign_body(struct s3_request *r);
 
 /*
  * Returns how the request ended: 0; -ENOENT: there is no such key or bucket;

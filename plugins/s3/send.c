@@ -23,6 +23,11 @@
  * any more: then length and checksum of the object decide (check).  Whatever
  * else ends an upload makes it stale: the core puts all pieces again, which
  * become an upload of their own.
+ *
+ * A server that compares the CRC32C of a body repeats it in its reply.  One that
+ * does not (radosgw of Ceph 16) would keep what a byte became on the way:
+ * over http the request is made once more, and all that follow, with SHA-256 in
+ * the signature, which every server compares.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -114,6 +119,7 @@ struct object_state {
 	struct s3_upload *uploads;
 	bool overwrites; /* the server knows no conditions for PUT */
 	uint64_t rate, part;
+	bool body_signs; /* the server compares no other checksum */
 	unsigned reconnects;
 	char why[SEND_SENTENCE];
 };
@@ -304,6 +310,8 @@ piece_add(struct object_state *s, struct s3_job *j)
 	int err = checksum_add(j, j->r->crc);
 
 	s3_request_bodies(&j->http, j->r->of, j->r->of_n, j->r->bytes);
+	if (!err && s->body_signs)
+		err = s3_request_sign_body(&j->http);
 	j->http.sent = &j->r->sent;
 	j->r->sent = 0;
 	if (s->rate)
@@ -769,6 +777,17 @@ keys_renew(struct object_state *s)
 	return other || (s->renewed && steady() - s->renewed < NS_SECOND * 60);
 }
 
+/* Tells whether a piece may have come as another one, and nobody knows. */
+static bool
+is_unsure(const struct object_state *s, const struct s3_job *j)
+{
+	uint32_t crc;
+
+	return (j->step == JOB_PUT || j->step == JOB_PART) &&
+	       !j->http.body_signed && strncmp(s->account.base, "https", 5) &&
+	       !(s3_crc_read(j->http.crc32c, &crc) && crc == j->r->crc);
+}
+
 static void
 job_next(struct object_state *s, struct s3_job *j, CURLcode code)
 {
@@ -777,6 +796,11 @@ job_next(struct object_state *s, struct s3_job *j, CURLcode code)
 
 	if (err && s3_request_expired(&j->http, word, err) && keys_renew(s))
 		err = -EAGAIN;
+	if (!err && is_unsure(s, j)) {
+		s->body_signs = true;
+		job_go(s, j, j->step);
+		return;
+	}
 	/* Errors of steps that need not succeed are not told. */
 	if (err && j->step != JOB_UPLOADS && j->step != JOB_ABORT)
 		strcpy(s->why, why);

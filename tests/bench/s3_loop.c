@@ -77,15 +77,17 @@ sunk_list(const char *prefix)
 	return xml;
 }
 
+/* Replies.  Servers that compare checksums repeat them; so does this one. */
 static int
-reply(int fd, int code, const char *body, bool head)
+reply(int fd, int code, const char *sum, const char *body, bool head)
 {
 	char text[256];
 	size_t bytes = strlen(body);
 	int n = snprintf(text, sizeof text,
-			 "HTTP/1.1 %d -\r\nETag: \"e\"\r\nContent-Length: "
+			 "HTTP/1.1 %d -\r\nETag: \"e\"\r\n"
+			 "x-amz-checksum-crc32c: %s\r\nContent-Length: "
 			 "%zu\r\n\r\n",
-			 code, bytes);
+			 code, sum, bytes);
 
 	if (send(fd, text, (size_t)n, MSG_NOSIGNAL) != n)
 		return -1;
@@ -110,7 +112,7 @@ slashed(char *text)
 
 /* Answers a request whose body has come. */
 static int
-answer(int fd, const char *method, char *path, uint64_t bytes)
+answer(int fd, const char *method, char *path, uint64_t bytes, const char *sum)
 {
 	char *query = strchr(path, '?'), *key, *list;
 	int err;
@@ -121,17 +123,18 @@ answer(int fd, const char *method, char *path, uint64_t bytes)
 	key = key ? key + 1 : path;
 	if (!strcmp(method, "PUT")) {
 		sunk_add(key, bytes, query && strstr(query, "partNumber"));
-		return reply(fd, 200, "", false);
+		return reply(fd, 200, sum, "", false);
 	}
 	if (!strcmp(method, "POST"))
-		return reply(fd, 200, "<R><UploadId>1</UploadId></R>", false);
+		return reply(fd, 200, "", "<R><UploadId>1</UploadId></R>",
+			     false);
 	if (strcmp(method, "GET") != 0 || !query)
-		return reply(fd, 404, "", true);
+		return reply(fd, 404, "", "", true);
 	if (!strstr(query, "list-type"))
-		return reply(fd, 200, "<R/>", false);
+		return reply(fd, 200, "", "<R/>", false);
 	key = strstr(query, "prefix=");
 	list = sunk_list(key ? slashed(key + strlen("prefix=")) : "");
-	err = reply(fd, 200, list, false);
+	err = reply(fd, 200, "", list, false);
 	free(list);
 	return err;
 }
@@ -172,7 +175,7 @@ static void *
 serve(void *arg)
 {
 	int fd = (int)(intptr_t)arg;
-	char head[HEAD + 1], method[8], path[4096];
+	char head[HEAD + 1], method[8], path[4096], sum[16];
 	size_t have = 0;
 	ssize_t behind;
 
@@ -186,6 +189,8 @@ serve(void *arg)
 
 		if (sscanf(head, "%7s %4095s", method, path) != 2)
 			break;
+		sum[0] = '\0';
+		sscanf(header(head, "\r\nx-amz-checksum-crc32c:"), "%15s", sum);
 		if (*header(head, "\r\nExpect:") && !behind &&
 		    send(fd, "HTTP/1.1 100 -\r\n\r\n", 18, MSG_NOSIGNAL) != 18)
 			break;
@@ -200,7 +205,7 @@ serve(void *arg)
 		}
 		have = (size_t)behind - taken;
 		memmove(head, body + taken, have);
-		if (answer(fd, method, path, bytes))
+		if (answer(fd, method, path, bytes, sum))
 			break;
 	}
 out:

@@ -209,9 +209,15 @@ piece(unsigned number, const struct object_bytes *of)
 }
 
 #define CREATED REPLY("200 OK", "", "<R><UploadId>u1</UploadId></R>")
-#define TAKEN	REPLY("200 OK", "ETag: \"e\"\r\nContent-Length: 0\r\n", "")
-#define DONE	REPLY("200 OK", "", "<R/>")
-#define UNKNOWN REPLY("404 Not", "", "<Error><Code>NoSuchUpload</Code></Error>")
+/* Of a server that compares checksums; the pieces say that theirs is 0. */
+#define TAKEN                                                                  \
+	REPLY("200 OK",                                                        \
+	      "ETag: \"e\"\r\nx-amz-checksum-crc32c: AAAAAA==\r\n"             \
+	      "Content-Length: 0\r\n",                                         \
+	      "")
+#define TAKEN_UNSEEN REPLY("200 OK", "Content-Length: 0\r\n", "")
+#define DONE	     REPLY("200 OK", "", "<R/>")
+#define UNKNOWN	     REPLY("404 Not", "", "<Error><Code>NoSuchUpload</Code></Error>")
 
 /* Puts both pieces, whose upload gets no answer to its end, and the second one
  * again, which is answered with 404; then HEAD is answered with `head`. */
@@ -311,8 +317,45 @@ START_TEST(a_fresh_object_overwrites_none)
 }
 END_TEST
 
+START_TEST(a_server_that_compares_nothing_gets_a_sum_that_it_must)
+{
+	const struct object_bytes parts[] = { { (const uint8_t *)"he", 2 },
+					      { (const uint8_t *)"llo", 3 } };
+	struct object_request r = { .verb = OBJECT_PUT,
+				    .key = "a",
+				    .of = parts,
+				    .of_n = 2,
+				    .bytes = 5,
+				    .total = 5 };
+	/* echo -n hello | sha256sum */
+	static const char *const sum =
+	    "x-amz-content-sha256: 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa"
+	    "7425e73043362938b9824\r\n";
+
+	answers[0] = answers[1] = TAKEN_UNSEEN;
+	answers[2] = REPLY("400 Bad", "",
+			   "<Error><Code>XAmzContentSHA256Mismatch</Code>"
+			   "</Error>");
+	answers[3] = TAKEN_UNSEEN;
+	begin(4);
+	ck_assert_int_eq(carried_out(&r), 0);
+	ck_assert_uint_eq(r.sent, 5);
+	/* From now on at once; and what it refuses is put again. */
+	ck_assert_int_eq(carried_out(&r), -EAGAIN);
+	ck_assert_int_eq(carried_out(&r), 0);
+	finish();
+	ck_assert_uint_eq(asked_n, 4);
+	ck_assert_ptr_nonnull(strstr(asked[0], "256: UNSIGNED-PAYLOAD\r\n"));
+	for (unsigned i = 1; i < 4; i++) {
+		ck_assert_ptr_nonnull(strstr(asked[i], sum));
+		ck_assert_ptr_null(strstr(asked[i], "UNSIGNED"));
+	}
+}
+END_TEST
+
 SUITE_THREADS("send", NULL, a_fresh_object_overwrites_none,
 	      a_read_is_asked_again_as_it_was, a_range_is_not_the_whole,
 	      keys_that_expired_are_read_again, a_list_ends_nothing,
 	      a_bad_list_is_told, an_end_without_answer_is_looked_at,
-	      a_lost_upload_is_made_anew)
+	      a_lost_upload_is_made_anew,
+	      a_server_that_compares_nothing_gets_a_sum_that_it_must)
