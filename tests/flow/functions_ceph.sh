@@ -17,10 +17,16 @@
 #   ceph_user NAME ARGS  makes a user with these rights, whose key $CEPH_CONF has
 #   ceph_osd_stop N [SIG]  ends an OSD; ceph_osd_start N starts it again
 #   ceph_mon_stop, ceph_mon_start
+#   ceph_rgw             skips where there is no radosgw; starts one, S3 at
+#                        http://127.0.0.1:$rgw_port, with a user whose keys are
+#                        $rgw_key and $rgw_secret
+#   ceph_rgw_stop [SIG], ceph_rgw_start  ends it; starts it again on that port
+#   ceph_rgw_user NAME KEY SECRET  makes another user
 
 ceph=
 ceph_mon_pid=
 ceph_mgr_pid=
+ceph_rgw_pid=
 ceph_osd_pid=()
 
 ceph()
@@ -94,6 +100,11 @@ mgr_data = $ceph/\$name
 [osd]
 osd_data = $ceph/\$name
 keyring = $ceph/\$name/keyring
+[client.rgw]
+rgw_data = $ceph/rgw
+rgw_frontends = beast endpoint=127.0.0.1:${rgw_port:-0}
+rgw_thread_pool_size = 32
+rgw_enable_usage_log = false
 END
 }
 
@@ -101,7 +112,7 @@ ceph_end()
 {
 	local pid
 
-	for pid in "${ceph_osd_pid[@]}" $ceph_mgr_pid $ceph_mon_pid; do
+	for pid in $ceph_rgw_pid "${ceph_osd_pid[@]}" $ceph_mgr_pid $ceph_mon_pid; do
 		kill -KILL "$pid" 2>/dev/null || true
 		wait "$pid" 2>/dev/null || true
 	done
@@ -203,4 +214,46 @@ ceph_start()
 	done
 	wait_for 120 ceph_osds_up 3
 	ceph_pool spate
+}
+
+ceph_rgw_user()
+{
+	timeout 120 radosgw-admin user create --uid="$1" --display-name="$1" \
+		--access-key="$2" --secret-key="$3" >>"$ceph/out" \
+		2>>"$ceph/commands.log"
+}
+
+# It answers anybody, if only that he may not.
+ceph_rgw_answers()
+{
+	kill -0 "$ceph_rgw_pid" || fail "radosgw ended"
+	curl -s -o /dev/null "http://127.0.0.1:$rgw_port/"
+}
+
+ceph_rgw_start()
+{
+	radosgw -c "$CEPH_CONF" -n client.rgw -f >>"$ceph/out" 2>&1 &
+	ceph_rgw_pid=$!
+	wait_for 120 ceph_rgw_answers
+}
+
+ceph_rgw_stop()
+{
+	kill "-${1:-TERM}" "$ceph_rgw_pid"
+	wait "$ceph_rgw_pid" 2>/dev/null || true
+	ceph_rgw_pid=
+}
+
+ceph_rgw()
+{
+	need radosgw radosgw-admin curl
+	port_find
+	rgw_port=$port
+	ceph_start "$@"
+	mkdir "$ceph/rgw"
+	ceph_user rgw mon 'allow rw' osd 'allow rwx'
+	rgw_key=RECORDER0123456789AB
+	rgw_secret=$(head -c 30 /dev/urandom | base64 | tr +/ ab)
+	ceph_rgw_user recorder "$rgw_key" "$rgw_secret"
+	ceph_rgw_start
 }

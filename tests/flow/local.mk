@@ -130,6 +130,7 @@ FLOW_LONG = \
 	%D%/resume_disks.sh \
 	%D%/resume_schedule.sh \
 	%D%/rados.sh \
+	%D%/s3_radosgw.sh \
 	%D%/break_index.sh \
 	%D%/break_fs_full.sh \
 	%D%/break_fs_stall.sh \
