@@ -4,7 +4,7 @@
 #   spate send --to s3:// --> spated --> [tcp_proxy.py] --> moto, which compares
 #                                                           signatures
 #
-# What is in the bucket, fetched with boto3, is a recording like the one that was
+# Also for scans of the schedule.  What is in the bucket, fetched with boto3, is a recording like the one that was
 # sent; what was there is not sent again; and nothing ever says the secret key.
 . "${BASH_SOURCE%/*}/functions.sh"
 # shellcheck source=tests/flow/functions_send.sh
@@ -22,6 +22,9 @@ s3_port=$((port + 1))
 way_port=$((port + 2))
 t_port=$((port + 3))
 disks_make 2
+folder=$work/schedule.d
+mkdir "$folder"
+settings+=("schedule = \"$folder\";")
 export HOME=$work AWS_EC2_METADATA_DISABLED=true
 unset "${!AWS_@}"
 bucket=s3://vlbi/st+1/2026
@@ -204,6 +207,31 @@ grep -q 'GET /vlbi/st+1/2026/b/b.00000001 HTTP/1.1.* 206 ' "$work/moto.log" ||
 	fail "it was not read by ranges"
 refused "HTTP 404 NoSuchBucket" spate info b --disks s3://nothing
 refused "" spate rm b --disks "$bucket"
+
+# ---- a scan of the schedule, in whose middle the daemon is killed ---------------------
+
+in_scan()
+{
+	[ "$(spate schedule ls --json | jq -r .state)" = running ]
+}
+
+TZ=UTC printf -v start '%(%FT%TZ)T' "$EPOCHSECONDS"
+cat >"$folder/e.conf" <<-END
+	e : { stream = "t"; start = "$start"; duration = "1h"; send = "$bucket"; };
+END
+wait_for 30 in_scan
+gen "${sent_packets[@]}" --packets 6000 --rate 40Mbps
+settle e 6000
+wait_for 60 was_put e/e.index
+spated_kill
+spated_start
+wait_for 30 in_scan
+gen "${sent_packets[@]}" --packets 2000 --rate 40Mbps
+settle e 8000
+spate stop e >/dev/null
+id=$(spate sends --all --json | jq .id)
+wait_for 60 has_send "$id" done
+same_there e
 
 # ---- the secret ----------------------------------------------------------------------
 
