@@ -4,7 +4,9 @@
 # Recordings in a Ceph of one machine, which the test makes (functions_ceph.sh):
 #
 #   send --> spated --> rados://spate/vlbi <-- spate on "another machine",
-#                             |                without the daemon; spatefs
+#                             |                without the daemon; two spatefs;
+#                             |                another spated, which sends to the
+#                             |                inbox of a third
 #              mon, mgr, three OSDs: stopped, killed, without room
 #
 # Every export is what was sent, and every datagram is a packet or a drop,
@@ -12,6 +14,10 @@
 . "${BASH_SOURCE%/*}/break.sh"
 # shellcheck source=tests/flow/functions_fuse.sh
 . "${BASH_SOURCE%/*}/functions_fuse.sh"
+# shellcheck source=tests/flow/functions_send.sh
+. "${BASH_SOURCE%/*}/functions_send.sh"
+# shellcheck source=tests/flow/functions_copy.sh
+. "${BASH_SOURCE%/*}/functions_copy.sh"
 # shellcheck source=tests/flow/functions_ceph.sh
 . "${BASH_SOURCE%/*}/functions_ceph.sh"
 need rados
@@ -64,6 +70,14 @@ same "objects of its chunks" "$(objects | grep -cE '^r1/r1\.[0-9]{8}$')" \
 	"$(info r1 '.disks[0].chunks')"
 refused "r1" spate record r1 --stream s
 
+# In the background, where a child of the first process does the work.
+need_fuse
+for mount in "$work"/mnt{1,2}; do
+	mkdir "$mount"
+	fuse_clean "$mount"
+	"$SPATEFS" "$mount" -o disks="$pool"
+done
+
 # While it is recorded, it can be read from elsewhere.
 begin r2
 send good:0:1500
@@ -75,9 +89,22 @@ durable()
 }
 wait_for 30 durable
 same "a live one's state" "$(beside ls r2 --json | jq -r .state)" recording
+shows()
+{
+	[ "$(stat -c %s "$1" 2>/dev/null || echo 0)" -ge "$2" ]
+}
+for mount in "$work"/mnt{1,2}; do
+	wait_for 30 shows "$mount/r2.raw" "$(stat -c %s "$work/live")"
+	cmp -n "$(stat -c %s "$work/live")" "$work/live" "$mount/r2.raw"
+done
 send good:1500:1500
 end r2
 ideal "$work/r2" good:0:3000
+for mount in "$work"/mnt{1,2}; do
+	wait_for 30 shows "$mount/r2.raw" "$(stat -c %s "$work/r2")"
+	cmp "$mount/r2.raw" "$work/r2"
+	fusermount3 -u "$mount"
+done
 cmp -n "$(stat -c %s "$work/live")" "$work/live" "$work/r2"
 exported r2 "$work/r2"
 
@@ -94,14 +121,6 @@ same "what ls says of a live one" \
 	"$("$SPATE" ls live --json --disks "$reader" | jq -r .state)" recording
 spate stop live >/dev/null
 
-# In the background, where a child of the first process does the work.
-need_fuse
-mkdir "$work/mnt"
-fuse_clean "$work/mnt"
-"$SPATEFS" "$work/mnt" -o disks="$pool"
-cmp "$work/mnt/r2.raw" "$work/r2"
-fusermount3 -u "$work/mnt"
-
 # ---- removed: nothing is left ------------------------------------------------
 
 spate rm r1 --yes >/dev/null
@@ -109,7 +128,7 @@ same "objects of r1" "$(objects | grep -c '^r1/' || true)" 0
 
 # ---- two recorders ---------------------------------------------------------------
 
-one=$socket one_conf=$conf one_pid=$spated_pid
+one=$socket one_conf=$conf one_pid=$spated_pid one_port=$port
 socket=$work/other.sock conf=$work/other.conf
 port_find
 conf_write "$(raw_stream)"
@@ -122,14 +141,31 @@ socket=$one
 begin both
 socket=$work/other.sock
 refused both spate record both --stream s
+# But it can send what the first one records.
+inbox_make 1
+inbox_start
+id=$(send_id both --to "$inbox_url" --follow)
+port=$one_port
+send good:0:2000
+wait_for 60 is_moving "$id"
+socket=$one
+same "a live one's state" "$(info both .state)" recording
+send good:2000:1000
+end both
+socket=$work/other.sock
+wait_for 60 has_send "$id" done
 kill -TERM $other
 wait $other
 socket=$one conf=$one_conf spated_pid=$one_pid
-spate stop both >/dev/null
+same "state of the copy" "$(there info both --json | jq -r .state)" complete
+there verify both >/dev/null
+there export both "$work/both.is" --quiet
+ideal "$work/both" good:0:3000
+cmp "$work/both.is" "$work/both"
+inbox_stop
 
 # ---- a daemon that is killed ---------------------------------------------------------
 
-port=$(sed -n 's/.*127.0.0.1:\([0-9]*\).*/\1/p' "$conf")
 begin r3
 send good:0:3000
 wait_for 30 came r3 3000
@@ -198,6 +234,19 @@ send good:3000:1000
 end r4
 ideal "$work/r4" good:0:4000
 exported r4 "$work/r4"
+
+# ---- the monitor is gone: who knows the cluster needs it not ----------------------------
+
+begin alone
+send good:0:1000
+ceph_mon_stop
+send good:1000:3000
+refused "the cluster does not answer" beside ls
+end alone
+same "packets without a monitor" "$(info alone .packets)" 4000
+ceph_mon_start
+ideal "$work/alone" good:0:4000
+exported alone "$work/alone"
 
 # ---- a cluster that does not answer at the start -------------------------------------------
 
