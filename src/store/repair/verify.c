@@ -159,6 +159,7 @@ struct readback {
 	bool right;	       /* a quantum has the right checksum */
 	uint64_t data;	       /* next byte that is no hole, */
 	uint64_t looked;       /* as searched from here on */
+	uint64_t from, have;   /* what part.ahead has of the block */
 	int fd;
 };
 
@@ -180,6 +181,31 @@ hole_at(struct readback *r, uint64_t at)
 	return r->data - at;
 }
 
+/* Returns bytes of a remote disk's block, which are read with many that follow;
+ * NULL: they are to be read by themselves. */
+static const uint8_t *
+read_ahead(struct readback *r, uint64_t at, uint64_t bytes)
+{
+	uint64_t left = r->bytes - at;
+	uint64_t ask = left < VERIFY_AHEAD ? left : VERIFY_AHEAD;
+	ssize_t got;
+
+	if (!file_is_remote(r->fd) || r->broken)
+		return NULL;
+	if (at < r->from || at + bytes > r->from + r->have) {
+		if (!r->p->ahead)
+			r->p->ahead = malloc(VERIFY_AHEAD);
+		if (!r->p->ahead)
+			return NULL;
+		got = read_whole(r->fd, r->p->ahead, ask, r->b->at + at);
+		r->from = at;
+		r->have = got > 0 ? (uint64_t)got : 0;
+		if (r->have < bytes)
+			return NULL;
+	}
+	return r->p->ahead + (at - r->from);
+}
+
 static ssize_t
 piece_sum(struct readback *r, uint64_t at, uint64_t bytes, uint32_t *crc)
 {
@@ -195,12 +221,17 @@ piece_sum(struct readback *r, uint64_t at, uint64_t bytes, uint32_t *crc)
 	while (done < bytes) {
 		uint64_t left = bytes - done;
 		size_t ask = left < VERIFY_BUFFER ? left : VERIFY_BUFFER;
-		ssize_t got =
-		    read_whole(r->fd, r->p->buffer, ask, r->b->at + at + done);
+		const uint8_t *data = read_ahead(r, at + done, ask);
+		ssize_t got = (ssize_t)ask;
 
+		if (!data) {
+			data = r->p->buffer;
+			got = read_whole(r->fd, r->p->buffer, ask,
+					 r->b->at + at + done);
+		}
 		if (got < 0)
 			return got;
-		*crc = crc32c(*crc, r->p->buffer, (uint64_t)got);
+		*crc = crc32c(*crc, data, (uint64_t)got);
 		done += (uint64_t)got;
 		atomic_fetch_add_explicit(&r->p->check->done, (uint64_t)got,
 					  memory_order_relaxed);

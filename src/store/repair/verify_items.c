@@ -109,6 +109,7 @@ verify_items_free(struct verification *c)
 			free(p->item[k].text);
 		free(p->item);
 		free(p->buffer);
+		free(p->ahead);
 		sums_clear(&p->sums);
 	}
 }

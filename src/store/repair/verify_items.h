@@ -41,6 +41,7 @@ struct verify_part {
 	size_t items;
 	struct sums_list sums;
 	uint8_t *buffer;
+	uint8_t *ahead; /* VERIFY_AHEAD bytes; NULL: not needed yet */
 	struct verify_report report;
 	size_t room;
 	int err; /* -ENOMEM */
@@ -64,7 +65,9 @@ struct verification {
 	unsigned running;
 };
 
-enum { VERIFY_BUFFER = 1 << 20 };
+/* Bytes that are read at once; of a remote disk, where each read is a request
+ * that takes its time, however short it is. */
+enum { VERIFY_BUFFER = 1 << 20, VERIFY_AHEAD = 16 << 20 };
 
 /* Adds an item with a sentence of its own.  Never NULL, as verify_add(). */
 __attribute__((format(printf, 3, 4))) struct verify_item *
