@@ -28,6 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -357,6 +358,9 @@ head_make(struct session *s)
 			path[head.disks_n++] = disk_set_path(set, i);
 	}
 	head.disks = path;
+	/* Without one, time and disks tell recordings of one name apart. */
+	if (getrandom(&head.id, sizeof head.id, GRND_NONBLOCK) < 0)
+		head.id = 0;
 	s->head = meta_head(&head);
 	return s->head ? 0 : -ENOMEM;
 }

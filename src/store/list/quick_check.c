@@ -974,6 +974,14 @@ look_state(struct check_state *l)
 		       "%" PRIu64 " bytes of its indexes are no record; "
 		       "spate recover %s cuts them off",
 		       f->torn, l->rec->name);
+	for (unsigned i = 0; i < l->rec->disks->n; i++) {
+		if (l->rec->part[i].other)
+			wrong(l,
+			      "%s has another recording of this name, whose "
+			      "blocks may stand for those of this one; "
+			      "'--disks' looks at one of them",
+			      l->rec->disks->disk[i].path);
+	}
 	if (f->absent)
 		wrong(l, "%u of %zu blocks are on none of the disks", f->absent,
 		      l->rec->blocks);

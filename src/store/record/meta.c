@@ -60,6 +60,26 @@ add_number(json_t *line, const char *key, unsigned n)
 	return n > 1 ? json_object_set_new(line, key, json_integer(n)) : 0;
 }
 
+static int
+add_id(json_t *line, uint64_t id)
+{
+	char text[17];
+
+	if (!id)
+		return 0;
+	snprintf(text, sizeof text, "%016" PRIx64, id);
+	return json_object_set_new(line, "id", json_string(text));
+}
+
+bool
+meta_differs(const json_t *head, const json_t *other)
+{
+	const char *a = json_string_value(json_object_get(head, "id"));
+	const char *b = json_string_value(json_object_get(other, "id"));
+
+	return a && b && strcmp(a, b) != 0;
+}
+
 json_t *
 meta_head(const struct meta_head *head)
 {
@@ -79,7 +99,8 @@ meta_head(const struct meta_head *head)
 		json_decref(line);
 		return NULL;
 	}
-	if (line && !add_number(line, "subs", head->subs) &&
+	if (line && !add_id(line, head->id) &&
+	    !add_number(line, "subs", head->subs) &&
 	    !add_number(line, "channels_per_file", head->channels_per_file) &&
 	    (!head->vbs_cfg ||
 	     !json_object_set_new(line, "vbs_cfg", json_true())))

@@ -3,6 +3,7 @@
 #define SPATE_STORE_RECORD_META_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "store/record/block.h"
@@ -83,11 +84,16 @@ struct meta_head {
 	bool vbs_cfg;	 /* NAME.cfg is written at the end; left out if not */
 	const char *const *disks; /* paths of the disks */
 	unsigned disks_n;
+	/* A random number, by which two recordings of one name differ; 0: none,
+	 * as before there was one. */
+	uint64_t id;
 };
 
 /* Lines of metadata.  Each function returns a new reference, or NULL without
  * memory. */
 json_t *meta_head(const struct meta_head *head);
+/* Tells whether these are first lines of two recordings, by their ids. */
+bool meta_differs(const json_t *head, const json_t *other);
 /* The line of the run of block b, at its beginning or when more was learned;
  * `shape` has the threads. */
 json_t *meta_run(const struct block *b, unsigned subs,

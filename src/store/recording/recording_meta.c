@@ -333,6 +333,8 @@ take_object(struct piece *p, json_t *object, bool first)
 
 	if (first && !rec->head && is_head(object))
 		rec->head = json_incref(object);
+	else if (first)
+		rec->part[p->disk].other = meta_differs(rec->head, object);
 	if (!rec->tail && json_is_object(json_object_get(object, "end")))
 		rec->tail = json_incref(object);
 	err = add_control(rec, object);

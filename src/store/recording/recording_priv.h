@@ -33,6 +33,7 @@ struct recording_part {
 	size_t beyond; /* records with implausible numbers, left out */
 	/* the number from which on a daemon last resumed here; 0: never */
 	uint64_t resumed;
+	bool other;   /* it is of another recording of this name */
 	bool indexed; /* there is an index */
 	bool ended;
 	bool locked; /* a writer holds the lock on the index */

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "store/disk/layout.h"
 #include "store/list/entry.h"
+#include "store/record/meta.h"
 #include "store/foreign/foreign.h"
 #include "store/repair/removal.h"
 #include "store/disk/file.h"
@@ -298,28 +299,64 @@ take_head(struct removal *r, const json_t *head)
 	}
 }
 
-/* Reads the metadata of the first disk that has it. */
-static void
-read_head(struct removal *r)
+static json_t *
+head_of(const struct removal *r, unsigned disk)
 {
 	char file[LAYOUT_FILE];
+	json_t *head;
+	int fd;
+
+	if (r->part[disk].dir < 0)
+		return NULL;
+	fd = disk_open_at(r->part[disk].dir, layout_meta(file, r->name),
+			  O_RDONLY, DISK_NO_LINKS);
+	if (fd < 0)
+		return NULL;
+	head = entry_head(fd);
+	file_close(fd);
+	return head;
+}
+
+/* Refuses to remove two recordings at once that two recorders made. */
+static int
+two(const struct removal *r, unsigned one, unsigned other, struct fault *fault)
+{
+	fault_set(fault, -EEXIST, "exists", "two recordings are called %s",
+		  r->name);
+	fault_why(fault, "one is on %s, the other on %s",
+		  r->disks->disk[one].path, r->disks->disk[other].path);
+	fault_hint(fault,
+		   "'--disks' says which one to remove: spate rm %s "
+		   "--disks %s",
+		   r->name, r->disks->disk[other].path);
+	return -EEXIST;
+}
+
+/* Reads the metadata of the first disk that has it.  0; -EEXIST: another disk has
+ * that of another recording. */
+static int
+read_head(struct removal *r, struct fault *fault)
+{
 	json_t *head = NULL;
+	unsigned first = 0;
+	int err = 0;
 
-	layout_meta(file, r->name);
-	for (unsigned i = 0; i < r->disks->n && !head; i++) {
-		int fd = r->part[i].dir < 0
-			     ? -1
-			     : disk_open_at(r->part[i].dir, file, O_RDONLY,
-					    DISK_NO_LINKS);
+	for (unsigned i = 0; i < r->disks->n && !err; i++) {
+		json_t *here = head_of(r, i);
 
-		if (fd < 0)
+		if (head && here && meta_differs(head, here))
+			err = two(r, first, i, fault);
+		if (head) {
+			json_decref(here);
 			continue;
-		head = entry_head(fd);
-		file_close(fd);
+		}
+		head = here;
+		first = i;
 	}
 	if (head)
 		take_head(r, head);
 	json_decref(head);
+	return err;
 }
 
 static int
@@ -343,7 +380,9 @@ look(struct removal *r, struct fault *fault)
 		if (err)
 			return cannot_look(r, i, err, fault);
 	}
-	read_head(r);
+	err = read_head(r, fault);
+	if (err)
+		return err;
 	for (unsigned i = 0; i < r->disks->n; i++) {
 		int dir = r->part[i].dir;
 

@@ -369,6 +369,30 @@ START_TEST(away)
 }
 END_TEST
 
-SUITE_THREADS("quick_check", NULL, sound, lost, packets, thread_that_stops,
-	      chunks, states, time_that_leaps, time_that_is_off, rows, cubes,
-	      away)
+/* Two recorders made a recording of one name, each on disks of its own. */
+START_TEST(two_of_one_name)
+{
+	char text[8192];
+	size_t n;
+	FILE *f;
+
+	made_begin(&m);
+	made_blocks(&m, 5);
+	made_end(&m, 5);
+	for (unsigned i = 0; i < 2; i++) {
+		f = fopen(made_path(&m, i, MADE_NAME ".meta.jsonl"), "r+");
+		n = fread(text, 1, sizeof text, f);
+		rewind(f);
+		fprintf(f, "{\"id\":\"%u\",%.*s", i, (int)n - 1, text + 1);
+		fclose(f);
+	}
+	look();
+	says(wrong, "has another recording of this name");
+	says(wrong, m.disks.disk[1].path);
+	made_finish(&m);
+}
+END_TEST
+
+SUITE_THREADS("quick_check", NULL, two_of_one_name, sound, lost, packets,
+	      thread_that_stops, chunks, states, time_that_leaps,
+	      time_that_is_off, rows, cubes, away)

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/file.h>
 
 #include "store/list/entry.h"
@@ -112,6 +113,46 @@ START_TEST(removes)
 	ck_assert_int_eq(take(false, NULL), 0);
 	ck_assert(is_gone());
 	ck_assert_int_eq(take(false, NULL), -ENOENT);
+	made_finish(&m);
+}
+END_TEST
+
+/* Puts an id into the first line of a disk's metadata. */
+static void
+identify(unsigned disk, const char *id)
+{
+	char text[8192];
+	FILE *f = fopen(path(disk, "a", "a.meta.jsonl"), "r+");
+	size_t n = fread(text, 1, sizeof text, f);
+
+	ck_assert_uint_lt(n, sizeof text);
+	ck_assert_int_eq(text[0], '{');
+	rewind(f);
+	fprintf(f, "{\"id\":\"%s\",%.*s", id, (int)n - 1, text + 1);
+	fclose(f);
+}
+
+/* Two recorders made a recording of one name, each on disks of its own. */
+START_TEST(two_of_one_name)
+{
+	begin(MADE_ENDED);
+	identify(0, "0123456789abcdef");
+	identify(2, "fedcba9876543210");
+	ck_assert_int_eq(take(false, NULL), -EEXIST);
+	ck_assert_ptr_nonnull(strstr(fault.why, m.disks.disk[2].path));
+	ck_assert(is(0, "a", "a.00000000"));
+	ck_assert(is(2, "a", "a.00000002"));
+	made_finish(&m);
+}
+END_TEST
+
+START_TEST(one_of_one_name)
+{
+	begin(MADE_ENDED);
+	for (unsigned i = 0; i < MADE_DISKS; i++)
+		identify(i, "0123456789abcdef");
+	ck_assert_int_eq(take(false, NULL), 0);
+	ck_assert(is_gone());
 	made_finish(&m);
 }
 END_TEST
@@ -377,6 +418,6 @@ START_TEST(disk_away)
 }
 END_TEST
 
-SUITE("removal", removes, protected, live, live_by_now, being_read,
-      read_too_late, hold_live, extras, folder_is_link, cut_short, one_mark,
-      large, disk_away)
+SUITE("removal", two_of_one_name, one_of_one_name, removes, protected, live,
+      live_by_now, being_read, read_too_late, hold_live, extras, folder_is_link,
+      cut_short, one_mark, large, disk_away)
