@@ -507,7 +507,7 @@ twin_of(const struct disk_set *f, const struct disk *disk)
 
 static int
 look(const struct disk_set *f, struct disk *disk, bool force,
-     struct fault *fault)
+     const struct disk_looked *remote, struct fault *fault)
 {
 	const char *pattern = pattern_of(f, disk->path);
 	struct disk_id root = { 0 };
@@ -515,7 +515,10 @@ look(const struct disk_set *f, struct disk *disk, bool force,
 	int err;
 
 	disk->mount = pattern != NULL;
-	err = disk_look(disk->path, disk->mount, &disk->id);
+	if (remote)
+		disk->id = remote->id;
+	err = remote ? remote->err
+		     : disk_look(disk->path, disk->mount, &disk->id);
 	twin = err ? NULL : twin_of(f, disk);
 	if (err == -ENODEV) {
 		refuse(fault, err, disk->path, "");
@@ -526,7 +529,9 @@ look(const struct disk_set *f, struct disk *disk, bool force,
 		fault_hint(fault, "mount it: then it takes part by itself");
 	} else if (err) {
 		refuse(fault, err, disk->path, strerror(-err));
-		fault_hint(fault, "name a folder that exists");
+		fault_hint(fault, "%s",
+			   remote ? "the log of spated says more"
+				  : "name a folder that exists");
 	} else if (twin) {
 		refuse(fault, -EEXIST, disk->path, "");
 		fault_why(fault, "it is the folder of %s, which takes part",
@@ -578,7 +583,7 @@ path_take(char out[4096], const char *path, struct fault *fault)
 
 int
 disk_set_add(struct disk_set *f, const char *named, bool force,
-	     struct fault *fault)
+	     const struct disk_looked *remote, struct fault *fault)
 {
 	char path[4096];
 	struct disk disk = { .path = path, .reserve_asked = f->a.reserve };
@@ -588,7 +593,7 @@ disk_set_add(struct disk_set *f, const char *named, bool force,
 	if (i >= 0 && f->disk[i].writer)
 		return known(f, (unsigned)i, fault);
 	if (!err)
-		err = look(f, &disk, force, fault);
+		err = look(f, &disk, force, remote, fault);
 	if (err)
 		return err;
 	if (i < 0)

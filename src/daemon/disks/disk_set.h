@@ -128,13 +128,20 @@ void disk_set_step(struct disk_set *set, int64_t now);
 
 /* ---- disk_set.c --------------------------------------------------- */
 
+/* What disk_look() found. */
+struct disk_looked {
+	int err;
+	struct disk_id id;
+};
+
 /*
  * Adds a disk by hand.  It takes blocks as soon as its writer has tried it.
- * `force` accepts a folder on the system's own file system.  Returns the disk's
- * number, or -errno with a fault.
+ * `force` accepts a folder on the system's own file system.  A remote disk is not
+ * asked for anything here: `remote` is what a thread found that may wait for it;
+ * NULL for a folder.  Returns the disk's number, or -errno with a fault.
  */
 int disk_set_add(struct disk_set *set, const char *path, bool force,
-		 struct fault *fault);
+		 const struct disk_looked *remote, struct fault *fault);
 
 /*
  * Begins to remove a disk; it is done when the writer is NULL.  With

@@ -39,6 +39,7 @@ struct looker {
 	unsigned n;
 	bool has[DISK_SET_MOST];
 	unsigned looked;
+	struct disk_looked found; /* of a remote disk, without a name */
 };
 
 struct name_lookup { /* used by the caller's thread */
@@ -56,8 +57,7 @@ is_on_remote(const char *disk, const char *name)
 	bool is = false;
 
 	for (int i = 0; fd >= 0 && i < LAYOUTS && !is; i++)
-		is = !*name ||
-		     !file_access_at(fd, layout_dir(dir, name, (enum layout)i),
+		is = !file_access_at(fd, layout_dir(dir, name, (enum layout)i),
 				     F_OK, AT_SYMLINK_NOFOLLOW);
 	if (fd >= 0)
 		file_close(fd);
@@ -65,15 +65,18 @@ is_on_remote(const char *disk, const char *name)
 }
 
 /* True if the disk has this name, in any layout.  With an empty name: true if
- * the disk answers without an error. */
+ * the disk answers without an error, and *found is what it said if it is
+ * remote. */
 static bool
-is_on_disk(const char *disk, const char *name)
+is_on_disk(const char *disk, const char *name, struct disk_looked *found)
 {
 	char path[4096], dir[LAYOUT_FILE];
 	struct statvfs space;
 	struct stat folder;
 	bool is = false;
 
+	if (remote_is_path(disk) && !*name)
+		return !(found->err = disk_look(disk, false, &found->id));
 	if (remote_is_path(disk))
 		return is_on_remote(disk, name);
 	/* Both: some file systems answer one from what they remember. */
@@ -94,12 +97,14 @@ look(void *arg)
 
 	pthread_mutex_lock(&s->lock);
 	while (s->looked < s->n && !worker_stops(s->worker)) {
+		struct disk_looked found = { 0 };
 		unsigned i = s->looked;
 		bool has;
 
 		pthread_mutex_unlock(&s->lock);
-		has = is_on_disk(s->path[i], s->name);
+		has = is_on_disk(s->path[i], s->name, &found);
 		pthread_mutex_lock(&s->lock);
+		s->found = found;
 		s->has[i] = has;
 		s->looked++;
 	}
@@ -227,10 +232,10 @@ looker_take(struct name_lookup *s, const struct name_lookup_disks *disks,
 	return s->looker[s->n++];
 }
 
-unsigned
-name_lookup_find(struct name_lookup *lookup,
-		 const struct name_lookup_disks *disks, const char *name,
-		 bool has[DISK_SET_MOST])
+/* As name_lookup_find(), and what the last disk said if that is remote. */
+static unsigned
+find(struct name_lookup *lookup, const struct name_lookup_disks *disks,
+     const char *name, bool has[DISK_SET_MOST], struct disk_looked *found)
 {
 	unsigned n = disks->n, looked;
 	struct looker *s = looker_take(lookup, disks, &n);
@@ -242,6 +247,7 @@ name_lookup_find(struct name_lookup *lookup,
 	pthread_mutex_lock(&s->lock);
 	looked = s->looked;
 	memcpy(has, s->has, looked * sizeof *has);
+	*found = s->found;
 	if (s->busy && looked < s->n)
 		log_line(LEVEL_WARN, s->path[looked],
 			 "the disk does not answer; what was known of it has "
@@ -250,11 +256,30 @@ name_lookup_find(struct name_lookup *lookup,
 	return looked;
 }
 
+unsigned
+name_lookup_find(struct name_lookup *lookup,
+		 const struct name_lookup_disks *disks, const char *name,
+		 bool has[DISK_SET_MOST])
+{
+	struct disk_looked found;
+
+	return find(lookup, disks, name, has, &found);
+}
+
 bool
-name_lookup_answers(struct name_lookup *s, const char *path)
+name_lookup_remote(struct name_lookup *s, const char *path,
+		   struct disk_looked *found)
 {
 	const struct name_lookup_disks one = { .path = { path }, .n = 1 };
 	bool has[DISK_SET_MOST];
 
-	return name_lookup_find(s, &one, "", has) == 1;
+	return find(s, &one, "", has, found) == 1;
+}
+
+bool
+name_lookup_answers(struct name_lookup *s, const char *path)
+{
+	struct disk_looked found;
+
+	return name_lookup_remote(s, path, &found);
 }

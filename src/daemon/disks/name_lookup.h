@@ -40,4 +40,9 @@ unsigned name_lookup_find(struct name_lookup *s,
  * server. */
 bool name_lookup_answers(struct name_lookup *s, const char *path);
 
+/* The same of a remote disk, and what a look at it found: the caller need not ask
+ * it again. */
+bool name_lookup_remote(struct name_lookup *s, const char *path,
+			struct disk_looked *found);
+
 #endif

@@ -64,18 +64,22 @@ verb_disks_add(struct daemon *d, struct server_ticket ticket,
 {
 	const char *path = json_string_value(json_object_get(request, "path"));
 	bool force = json_is_true(json_object_get(request, "force"));
+	struct disk_looked found;
 	int number;
 
-	/* The event loop touches only a path that answers. */
+	/* The event loop touches only a path that answers, and no remote disk:
+	 * that may answer now, and not the next time. */
 	if (path && disk_is_absolute(path) &&
-	    !name_lookup_answers(d->added, path)) {
+	    !name_lookup_remote(d->added, path, &found)) {
 		fault_set(fault, -ETIMEDOUT, "bad-disk", "cannot add %s", path);
 		fault_why(fault, "it does not answer, or too many that were to "
 				 "be added before do not");
 		fault_hint(fault, "add it when its file system answers");
 		return -ETIMEDOUT;
 	}
-	number = disk_set_add(&d->r.disks, path, force, fault);
+	number =
+	    disk_set_add(&d->r.disks, path, force,
+			 path && remote_is_path(path) ? &found : NULL, fault);
 	return number < 0 ? number
 			  : waiter_add(d, ticket, number, false, fault);
 }

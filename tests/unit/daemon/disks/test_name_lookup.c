@@ -116,11 +116,15 @@ END_TEST
 /* Also one that is not there answers. */
 START_TEST(test_folder)
 {
+	struct disk_looked found;
 	struct name_lookup *s;
 
 	ck_assert_int_eq(name_lookup_start(&s), 0);
 	ck_assert(name_lookup_answers(s, "/"));
 	ck_assert(name_lookup_answers(s, "/there/is/none"));
+	/* What it said is known without asking it again. */
+	ck_assert(name_lookup_remote(s, "none://there", &found));
+	ck_assert_int_lt(found.err, 0);
 	name_lookup_stop(s);
 }
 END_TEST
