@@ -12,8 +12,9 @@
  *
  * Room is what the monitors say of the pool, which counts replicas and the
  * fullest OSD in.  They know it some seconds late, and it takes a round trip: so
- * the keeper fetches it as long as anybody asks, and what was written in the
- * last seconds counts as not yet known.
+ * a thread fetches it as long as anybody asks, and what was written in the
+ * last seconds counts as not yet known.  Another one keeps the locks: it never
+ * waits for the cluster.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -124,6 +125,7 @@ room_fetch(struct disk_store *s, struct disk_room *room)
 	char *out = NULL, *said = NULL;
 	size_t out_bytes = 0, said_bytes = 0;
 	struct disk_room data;
+	const char *pool;
 	json_t *all;
 	int err = rados_mon_command(s->cluster, &ask, 1, "", 0, &out,
 				    &out_bytes, &said, &said_bytes);
@@ -134,8 +136,11 @@ room_fetch(struct disk_store *s, struct disk_room *room)
 	}
 	all = json_loadb(out, out_bytes, 0, NULL);
 	err = room_find(all, s->pool, room);
-	if (!err && s->data_pool) {
-		err = room_find(all, s->data_pool, &data);
+	pthread_mutex_lock(&s->lock);
+	pool = s->data_pool; /* set once */
+	pthread_mutex_unlock(&s->lock);
+	if (!err && pool) {
+		err = room_find(all, pool, &data);
 		room->total = data.total;
 		room->free = data.free < room->free ? data.free : room->free;
 	}
@@ -190,18 +195,49 @@ ceph_room(struct disk_store *s, struct disk_room *room)
 	return 0;
 }
 
-/* ---- the keeper ----------------------------------------------------------------- */
+/* ---- threads -------------------------------------------------------------------- */
+
+int
+ceph_thread(void *(*run)(void *arg), void *arg)
+{
+	enum { STACK = 512 << 10 };
+	pthread_t thread;
+	pthread_attr_t how;
+	sigset_t all, old;
+	int err;
+
+	pthread_attr_init(&how);
+	pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&how, STACK);
+	/* Signals are for the threads of the program. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = -pthread_create(&thread, &how, run, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&how);
+	return err;
+}
+
+static const struct timespec second = { .tv_sec = 1 };
 
 static void *
-keep(void *arg)
+locks_keep(void *arg)
 {
-	const struct timespec second = { .tv_sec = 1 };
+	for (;;) {
+		nanosleep(&second, NULL);
+		ceph_locks_renew(arg);
+	}
+	return NULL;
+}
+
+static void *
+room_keep(void *arg)
+{
 	struct disk_store *s = arg;
 	bool asked;
 
 	for (unsigned i = 1;; i++) {
 		nanosleep(&second, NULL);
-		ceph_locks_renew(s);
 		pthread_mutex_lock(&s->lock);
 		asked = s->asked && i % 2 == 0;
 		s->asked &= !asked;
@@ -210,30 +246,13 @@ keep(void *arg)
 			s->written = 0;
 		}
 		pthread_mutex_unlock(&s->lock);
+		ceph_doubts_end(s);
 		/* Answers of monitors stay true where they do not
 		 * answer now: OSDs go on without them for a while. */
 		if (asked)
 			room_look(s);
 	}
 	return NULL;
-}
-
-static int
-keeper_start(struct disk_store *s)
-{
-	pthread_attr_t how;
-	sigset_t all, old;
-	int err;
-
-	pthread_attr_init(&how);
-	pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
-	/* Signals are for the threads of the program. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = -pthread_create(&s->keeper, &how, keep, s);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&how);
-	return err;
 }
 
 /* ---- opening ----------------------------------------------------------------------- */
@@ -309,12 +328,26 @@ why_not(const struct disk_args *a, const struct place *p, const char *step,
 		snprintf(a->why, a->why_bytes, "%s: %s", step, strerror(-err));
 }
 
-/* Opens the pool for data. */
+/* Opens a pool for data. */
 static int
-data_open(struct disk_store *s, const struct disk_args *a,
-	  const struct place *p)
+data_open(struct disk_store *s, const char *pool, rados_ioctx_t *io)
 {
-	int err = rados_ioctx_create(s->cluster, s->data_pool, &s->data);
+	int err = rados_ioctx_create(s->cluster, pool, io);
+
+	if (err)
+		return err;
+	rados_ioctx_set_namespace(*io, s->name_space);
+	/* A pool that is full can be read, and made room in. */
+	rados_set_pool_full_try(*io);
+	return 0;
+}
+
+/* Opens the pool for data that is configured, or noted on the disk. */
+static int
+data_connect(struct disk_store *s, const struct disk_args *a,
+	     const struct place *p)
+{
+	int err = data_open(s, s->data_pool, &s->data);
 
 	if (err) {
 		snprintf(a->why, a->why_bytes,
@@ -322,9 +355,6 @@ data_open(struct disk_store *s, const struct disk_args *a,
 			 s->data_pool, strerror(-err));
 		return err;
 	}
-	rados_ioctx_set_namespace(s->data, p->name_space);
-	rados_set_pool_full_try(s->data);
-	/* A pool that is full can be read, and made room in. */
 	if (*p->data && ceph_data_try(s->data) == -EOPNOTSUPP)
 		err = -EOPNOTSUPP;
 	if (err)
@@ -333,6 +363,57 @@ data_open(struct disk_store *s, const struct disk_args *a,
 			 "osd pool set %s allow_ec_overwrites true",
 			 s->data_pool, s->data_pool);
 	return err;
+}
+
+/* Opens the pool for data, which the disk got since it was opened here.  The
+ * first thread that has it open decides. */
+static int
+data_find(struct disk_store *s, rados_ioctx_t *io)
+{
+	char pool[RADOS_POOL], *copy;
+	int err = ceph_root_data(s, pool);
+
+	if (!err && !*pool)
+		err = -EBADMSG; /* a name says that there is one */
+	if (!err)
+		err = data_open(s, pool, io);
+	if (err)
+		return err;
+	copy = strdup(pool);
+	pthread_mutex_lock(&s->lock);
+	if (!s->data && copy) {
+		s->data = *io;
+		s->data_pool = copy;
+		copy = NULL;
+		*io = NULL;
+	}
+	pthread_mutex_unlock(&s->lock);
+	free(copy);
+	if (*io)
+		rados_ioctx_destroy(*io);
+	return 0;
+}
+
+int
+ceph_pool_of(struct disk_store *s, const char *value, rados_ioctx_t *io)
+{
+	int err;
+
+	*io = s->io;
+	if (*value != 'x')
+		return 0;
+	pthread_mutex_lock(&s->lock);
+	*io = s->data;
+	pthread_mutex_unlock(&s->lock);
+	if (*io)
+		return 0;
+	err = data_find(s, io);
+	if (err)
+		return err;
+	pthread_mutex_lock(&s->lock);
+	*io = s->data;
+	pthread_mutex_unlock(&s->lock);
+	return *io ? 0 : -ENOMEM;
 }
 
 static int
@@ -356,20 +437,22 @@ connect_to(struct disk_store *s, const struct disk_args *a,
 		rados_set_pool_full_try(s->io);
 		s->device = device_of(s);
 		if (s->data_pool)
-			err = data_open(s, a, p);
+			err = data_connect(s, a, p);
 	}
 	if (!err) {
 		step = "cannot make its folder";
 		err = ceph_root(s, piece_size(s));
 	}
 	if (!err && s->data_pool && !s->data)
-		err = data_open(s, a, p);
+		err = data_connect(s, a, p);
 	if (!err) {
 		step = "cannot ask for its room";
 		err = room_look(s);
 	}
 	if (!err)
-		err = keeper_start(s);
+		err = ceph_thread(locks_keep, s);
+	if (!err)
+		err = ceph_thread(room_keep, s);
 	if (err)
 		why_not(a, p, step, err);
 	return err;
@@ -389,10 +472,11 @@ ceph_open(struct disk_store **store, const struct disk_args *a)
 		return -ENOMEM;
 	s->host = a->host;
 	s->pool = strdup(p.pool);
+	s->name_space = strdup(p.name_space);
 	s->data_pool = *p.data ? strdup(p.data) : NULL;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->renewed, NULL);
-	err = s->pool ? connect_to(s, a, &p) : -ENOMEM;
+	err = s->pool && s->name_space ? connect_to(s, a, &p) : -ENOMEM;
 	if (!err) {
 		*store = s;
 		return 0;
@@ -406,6 +490,7 @@ ceph_open(struct disk_store **store, const struct disk_args *a)
 	pthread_cond_destroy(&s->renewed);
 	pthread_mutex_destroy(&s->lock);
 	free(s->data_pool);
+	free(s->name_space);
 	free(s->pool);
 	free(s);
 	return err;
@@ -442,4 +527,5 @@ SPATE_PLUGIN const struct disk_ops spate_disk = {
 	.list = ceph_list,
 	.room = ceph_room,
 	.write_start = ceph_data_write_start,
+	.belongs = ceph_belongs,
 };

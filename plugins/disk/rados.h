@@ -17,26 +17,40 @@
  *   rados_names.c   folders: objects "/" and "NAME/" whose omap has the names
  *   rados_data.c    files: an object each, or pieces of one size
  *   rados_lock.c    locks of files
+ *   rados_term.c    terms, which keep off who lost its lock
  */
 struct disk_store {
 	rados_t cluster;
-	rados_ioctx_t io;   /* names, and files that are appended to */
-	rados_ioctx_t data; /* all other files; NULL: in the same pool */
+	rados_ioctx_t io; /* names, and files that are appended to */
 	const struct host *host;
-	uint64_t piece;		/* bytes of one object of a file */
-	uint64_t device;	/* the pool's, in this cluster */
-	char *pool, *data_pool; /* the second may be NULL */
+	uint64_t piece;	 /* bytes of one object of a file */
+	uint64_t device; /* the pool's, in this cluster */
+	char *pool;
+	char *name_space;
 
-	pthread_t keeper; /* renews locks, and asks for room */
 	/* `lock` guards what follows. */
 	pthread_mutex_t lock;
 	pthread_cond_t renewed;
-	struct disk_file *locked; /* files that have a lock */
+	/* Pool of all other files; NULL: there is none, or none was known of
+	 * yet.  Set once. */
+	rados_ioctx_t data;
+	char *data_pool;
+	struct disk_file *locked;   /* files that have a lock */
+	struct rados_doubt *doubts; /* names of which nobody knows */
 	struct disk_room room;
 	bool asked; /* for room, since it was last fetched */
 	/* Bytes written in this span of RADOS_LATE_S / 2, and in the one before:
 	 * the monitors may not know of them yet. */
 	uint64_t written, written_before;
+};
+
+enum {
+	RADOS_POOL = 512,    /* bytes of a pool's name, with the final 0 */
+	RADOS_OBJECT = 2048, /* bytes of an object's name, with the final 0 */
+	RADOS_TERM = 17,     /* bytes of a term, with the final 0 */
+	RADOS_LOCK_S = 20,   /* a lock ends by itself after so long */
+	RADOS_RENEW_S = 5,
+	RADOS_LATE_S = 10, /* what is older the monitors know */
 };
 
 /* An open file or folder. */
@@ -46,28 +60,27 @@ struct disk_file {
 	bool nameless; /* it has no name yet */
 	uint64_t id;   /* of a folder: another one of its name has another */
 	uint64_t full; /* pieces that were full when last looked at; a hint */
-	rados_ioctx_t io; /* of the pool where its objects are */
-	char *object;	  /* name of the first piece, or of the folder */
+	rados_ioctx_t io;      /* of the pool where its objects are */
+	char *object;	       /* name of the first piece, or of the folder */
+	char term[RADOS_TERM]; /* in which it is written; "": in none */
+	/* The piece, but the first, that was last written in the term. */
+	uint64_t touched;
 
 	/* Under the store's lock: */
 	enum disk_lock has;
 	bool renewing;	  /* it is being renewed now */
-	bool lost;	  /* another one wrote when this one's lock had ended */
+	bool lost;	  /* another one took over when this one's had ended */
 	int64_t taken_ns; /* steady; when it was last taken or renewed */
-	/* Bytes of a file that is locked to be written, as this one left it; and
-	 * with what it appends now. */
-	uint64_t end, end_next;
 	char cookie[160];
 	struct disk_file *next; // disk_store::locked
 };
 
-enum {
-	RADOS_POOL = 512,    /* bytes of a pool's name, with the final 0 */
-	RADOS_OBJECT = 2048, /* bytes of an object's name, with the final 0 */
-	RADOS_LOCK_S = 20,   /* a lock ends by itself after so long */
-	RADOS_RENEW_S = 5,
-	RADOS_LATE_S = 10, /* what is older the monitors know */
-};
+/* Starts a thread that nobody joins, without signals.  0 or -errno. */
+int ceph_thread(void *(*run)(void *arg), void *arg);
+
+/* Finds the pool where objects of a name's value are, and opens it if another
+ * process gave the disk one for data since.  0 or -errno. */
+int ceph_pool_of(struct disk_store *s, const char *value, rados_ioctx_t *io);
 
 /* ---- rados_names.c ---------------------------------------------------------- */
 
@@ -78,6 +91,13 @@ enum {
  * one is.
  */
 int ceph_root(struct disk_store *s, uint64_t piece);
+
+/* Reads the name of the pool for data, "" if there is none.  0 or -errno. */
+int ceph_root_data(struct disk_store *s, char pool[RADOS_POOL]);
+
+/* Removes names and objects whose making was not answered in time, and that
+ * nobody asked for again.  Waits for the cluster. */
+void ceph_doubts_end(struct disk_store *s);
 
 int ceph_file_open(struct disk_store *s, const char *path, enum disk_how how,
 		   struct disk_file **file);
@@ -109,8 +129,13 @@ int ceph_data_write_start(struct disk_file *f, const void *data, size_t bytes,
  * removed. */
 int ceph_data_bytes(struct disk_file *f, uint64_t *bytes, int64_t *changed_ns);
 
-/* Removes all pieces of a file.  0, also if there are none. */
-int ceph_data_remove(rados_ioctx_t io, const char *object);
+/* Removes all pieces of a file.  0, also if there are none.  -ESTALE: in a later
+ * term than this, another one wrote to it. */
+int ceph_data_remove(rados_ioctx_t io, const char *object, const char *term);
+
+/* Sets the file's term in all its pieces, if it has one.  -ESTALE: another one
+ * has set a later one.  -ENOENT: it has no object. */
+int ceph_data_mark(struct disk_file *f);
 
 /* Checks that a pool can be written to at any place.  -EOPNOTSUPP: it cannot. */
 int ceph_data_try(rados_ioctx_t io);
@@ -122,7 +147,34 @@ int ceph_lock_set(struct disk_file *f, enum disk_lock how);
 /* True if the file's lock went to another one: nothing may be written. */
 bool ceph_lock_lost(struct disk_file *f);
 
-/* Renews all locks that are due.  The keeper calls it. */
+/* Begins to renew all locks that are due, each by a thread of its own. */
 void ceph_locks_renew(struct disk_store *s);
+
+/* ---- rados_term.c ----------------------------------------------------------- */
+
+/* Writes the name of the object of the folder that a file's object is in. */
+void ceph_folder_of(const char *object, char folder[RADOS_OBJECT]);
+
+/* Finds the term in which this process may change a folder and files in it; "":
+ * it has locked none of them.  -ESTALE: another one took over. */
+int ceph_term_of(struct disk_store *s, const char *folder,
+		 char term[RADOS_TERM]);
+
+int ceph_belongs(struct disk_file *f, const char *folder);
+
+/* Makes an operation fail with -ECANCELED if its object has a later term. */
+void ceph_term_guard(rados_write_op_t op, const char *term);
+void ceph_term_set(rados_write_op_t op, const char *term);
+
+/* Reads a folder's term; "": it has none, or is not there.  0 or -errno. */
+int ceph_term_read(struct disk_store *s, const char *folder,
+		   char term[RADOS_TERM]);
+
+/* Returns -ESTALE if a folder is not in this term any more. */
+int ceph_term_check(struct disk_store *s, const char *folder, const char *term);
+
+/* Begins a term behind `last` in a folder, for a file in it that is locked.
+ * -ECANCELED: another one did so meanwhile; -ESTALE: and marked the file. */
+int ceph_term_begin(struct disk_file *f, const char *folder, const char *last);
 
 #endif

@@ -13,7 +13,8 @@
  * could no longer be read with `rados get`.
  *
  * A write says that its object must exist, at least the first piece: a write
- * that comes late, after its file was removed, does not bring it back.
+ * that comes late, after its file was removed, does not bring it back.  With a
+ * term (rados_term.c) it also says that no other recorder went on with the piece.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -102,33 +103,173 @@ ceph_data_bytes(struct disk_file *f, uint64_t *bytes, int64_t *changed_ns)
 	return 0;
 }
 
+/* ---- terms ---------------------------------------------------------------------- */
+
+/* Returns -ESTALE for an operation that was refused for its term. */
+static int
+answer(int err)
+{
+	return err == -ECANCELED ? -ESTALE : err;
+}
+
+/* Begins to make a piece behind the first with its term, if it does not exist:
+ * the OSD does it before what is asked of the piece next. */
+static int
+piece_touch(struct disk_file *f, const char *name)
+{
+	rados_write_op_t op = rados_create_write_op();
+	rados_completion_t is;
+	int err;
+
+	if (!op)
+		return -ENOMEM;
+	rados_write_op_create(op, LIBRADOS_CREATE_EXCLUSIVE, NULL);
+	ceph_term_set(op, f->term);
+	err = rados_aio_create_completion2(NULL, NULL, &is);
+	if (err >= 0) {
+		err = rados_aio_write_op_operate(op, f->io, is, name, NULL, 0);
+		rados_aio_release(is);
+	}
+	rados_release_write_op(op);
+	return err < 0 ? err : 0;
+}
+
+/* Begins an operation that changes a piece, whose name it writes.  A piece that
+ * is made by it gets the file's term.  NULL: no memory, or no connection. */
+static rados_write_op_t
+piece_op(struct disk_file *f, uint64_t piece, char name[PIECE_NAME])
+{
+	bool first = *f->term && piece &&
+		     __atomic_load_n(&f->touched, __ATOMIC_RELAXED) != piece;
+	rados_write_op_t op;
+
+	snprintf(name, PIECE_NAME, "%s", f->object);
+	piece_name(f->object, piece, name);
+	if (first && piece_touch(f, name))
+		return NULL;
+	op = rados_create_write_op();
+	if (!op)
+		return NULL;
+	if (!piece)
+		rados_write_op_assert_exists(op);
+	ceph_term_guard(op, f->term);
+	if (first) {
+		/* It may be there, made by a late write of another one. */
+		ceph_term_set(op, f->term);
+		__atomic_store_n(&f->touched, piece, __ATOMIC_RELAXED);
+	}
+	return op;
+}
+
+/* Does an operation, and frees it. */
+static int
+piece_do(struct disk_file *f, rados_write_op_t op, const char *name)
+{
+	int err = rados_write_op_operate2(op, f->io, name, NULL, 0);
+
+	rados_release_write_op(op);
+	return answer(err);
+}
+
+/* Sets the term of one piece. */
+static rados_completion_t
+mark_start(struct disk_file *f, uint64_t piece)
+{
+	rados_write_op_t op = rados_create_write_op();
+	rados_completion_t is = NULL;
+	char name[PIECE_NAME];
+
+	if (!op)
+		return NULL;
+	rados_write_op_assert_exists(op);
+	ceph_term_guard(op, f->term);
+	ceph_term_set(op, f->term);
+	if (rados_aio_create_completion2(NULL, NULL, &is) < 0)
+		is = NULL;
+	else if (rados_aio_write_op_operate(op, f->io, is,
+					    piece_name(f->object, piece, name),
+					    NULL, 0) < 0) {
+		rados_aio_release(is);
+		is = NULL;
+	}
+	rados_release_write_op(op);
+	return is;
+}
+
+static int
+mark_end(rados_completion_t is)
+{
+	int err;
+
+	if (!is)
+		return -ENOMEM;
+	rados_aio_wait_for_complete(is);
+	err = rados_aio_get_return_value(is);
+	rados_aio_release(is);
+	return answer(err);
+}
+
+int
+ceph_data_mark(struct disk_file *f)
+{
+	enum { AT_ONCE = 64 };
+	rados_completion_t is[AT_ONCE];
+	uint64_t full, rest, end, at;
+	time_t changed;
+	unsigned n;
+	int err = 0, one;
+
+	if (!*f->term)
+		return 0;
+	/* The first one says whether the file may be written at all. */
+	err = mark_end(mark_start(f, 0));
+	if (!err)
+		err = pieces_full(f, &full, &rest, &changed);
+	end = err ? 0 : full + (rest > 0);
+	for (at = 1; !err && at < end; at += n) {
+		for (n = 0; n < AT_ONCE && at + n < end; n++)
+			is[n] = mark_start(f, at + n);
+		for (unsigned i = 0; i < n; i++) {
+			one = mark_end(is[i]);
+			err = err ? err : one;
+		}
+	}
+	return err;
+}
+
 /* ---- reading and writing ------------------------------------------------------- */
+
+/* Returns how many of some bytes are in the piece where they begin. */
+static size_t
+part_bytes(const struct disk_file *f, uint64_t offset, size_t bytes)
+{
+	uint64_t left = f->store->piece - offset % f->store->piece;
+
+	return bytes < left ? bytes : (size_t)left;
+}
 
 int64_t
 ceph_data_read(struct disk_file *f, void *data, size_t bytes, uint64_t offset)
 {
 	uint64_t size = f->store->piece;
 	char name[PIECE_NAME];
-	size_t done = 0;
+	size_t done = 0, part;
 
 	if (f->folder)
 		return -EISDIR;
-	while (done < bytes) {
-		uint64_t piece = (offset + done) / size,
-			 at = (offset + done) % size;
-		size_t want = bytes - done;
+	for (; done < bytes; offset += part, done += part) {
+		uint64_t piece = offset / size;
 		int got;
 
-		want = want < size - at ? want : size - at;
+		part = part_bytes(f, offset, bytes - done);
 		got = rados_read(f->io, piece_name(f->object, piece, name),
-				 (char *)data + done, want, at);
+				 (char *)data + done, part, offset % size);
 		if (got == -ENOENT && piece)
 			break;
 		if (got < 0)
 			return got;
-		done += (size_t)got;
-		if ((size_t)got < want)
-			break;
+		if ((size_t)got < part)
+			return (int64_t)(done + (size_t)got);
 	}
 	return (int64_t)done;
 }
@@ -148,75 +289,26 @@ write_begin(struct disk_file *f, size_t bytes)
 	return err;
 }
 
-/* Makes the operation that writes one piece's part; NULL: no memory. */
-static rados_write_op_t
-write_op(uint64_t piece, const void *data, size_t bytes, uint64_t at)
-{
-	rados_write_op_t op = rados_create_write_op();
-
-	if (!op)
-		return NULL;
-	if (!piece)
-		rados_write_op_assert_exists(op);
-	rados_write_op_write(op, data, bytes, at);
-	return op;
-}
-
 int64_t
 ceph_data_write(struct disk_file *f, const void *data, size_t bytes,
 		uint64_t offset)
 {
 	uint64_t size = f->store->piece;
 	char name[PIECE_NAME];
-	size_t done = 0;
+	size_t done = 0, part;
 	int err = write_begin(f, bytes);
 
-	if (err)
-		return err;
-	while (done < bytes) {
-		uint64_t piece = (offset + done) / size,
-			 at = (offset + done) % size;
-		size_t part = bytes - done;
-		rados_write_op_t op;
+	for (; !err && done < bytes; offset += part, done += part) {
+		rados_write_op_t op = piece_op(f, offset / size, name);
 
-		part = part < size - at ? part : size - at;
-		op = write_op(piece, (const char *)data + done, part, at);
 		if (!op)
 			return -ENOMEM;
-		err = rados_write_op_operate2(
-		    op, f->io, piece_name(f->object, piece, name), NULL, 0);
-		rados_release_write_op(op);
-		if (err)
-			return err;
-		done += part;
+		part = part_bytes(f, offset, bytes - done);
+		rados_write_op_write(op, (const char *)data + done, part,
+				     offset % size);
+		err = piece_do(f, op, name);
 	}
-	return (int64_t)bytes;
-}
-
-/* Notes where a file ends that this one wrote last. */
-static void
-end_set(struct disk_file *f, uint64_t end, uint64_t next)
-{
-	pthread_mutex_lock(&f->store->lock);
-	f->end = end;
-	f->end_next = next;
-	pthread_mutex_unlock(&f->store->lock);
-}
-
-/* Returns -ESTALE if a file that is locked to be written ends elsewhere than this
- * one left it: its lock ended, and another one went on with it. */
-static int
-end_check(struct disk_file *f, uint64_t end)
-{
-	int err = 0;
-
-	pthread_mutex_lock(&f->store->lock);
-	if (f->has == DISK_EXCLUSIVE && end != f->end && end != f->end_next) {
-		f->lost = true;
-		err = -ESTALE;
-	}
-	pthread_mutex_unlock(&f->store->lock);
-	return err;
+	return err ? err : (int64_t)bytes;
 }
 
 /* Within a piece, RADOS itself appends: two who do it at the same time do not
@@ -225,7 +317,7 @@ end_check(struct disk_file *f, uint64_t end)
 int
 ceph_data_append(struct disk_file *f, const void *data, size_t bytes)
 {
-	uint64_t full, rest, end;
+	uint64_t full, rest, size = f->store->piece;
 	char name[PIECE_NAME];
 	rados_write_op_t op;
 	time_t changed;
@@ -236,29 +328,15 @@ ceph_data_append(struct disk_file *f, const void *data, size_t bytes)
 		err = pieces_full(f, &full, &rest, &changed);
 	if (err)
 		return err;
-	end = full * f->store->piece + rest;
-	err = end_check(f, end);
-	if (err)
-		return err;
-	end_set(f, end, end + bytes);
-	if (rest + bytes > f->store->piece) {
-		put = ceph_data_write(f, data, bytes, end);
-		if (put >= 0)
-			end_set(f, end + bytes, end + bytes);
+	if (rest + bytes > size) {
+		put = ceph_data_write(f, data, bytes, full * size + rest);
 		return put < 0 ? (int)put : 0;
 	}
-	op = rados_create_write_op();
+	op = piece_op(f, full, name);
 	if (!op)
 		return -ENOMEM;
-	if (!full)
-		rados_write_op_assert_exists(op);
 	rados_write_op_append(op, data, bytes);
-	err = rados_write_op_operate2(
-	    op, f->io, piece_name(f->object, full, name), NULL, 0);
-	rados_release_write_op(op);
-	if (!err)
-		end_set(f, end + bytes, end + bytes);
-	return err;
+	return piece_do(f, op, name);
 }
 
 /* A write that was started, in the parts that its pieces have of it. */
@@ -279,7 +357,7 @@ part_done(struct started *w, int err)
 		atomic_compare_exchange_strong(&w->err, &none, err);
 	if (atomic_fetch_sub(&w->parts, 1) != 1)
 		return;
-	err = atomic_load(&w->err);
+	err = answer(atomic_load(&w->err));
 	w->done(w->arg, err ? err : (int64_t)w->bytes);
 	free(w);
 }
@@ -301,12 +379,12 @@ part_start(struct disk_file *f, struct started *w, uint64_t piece,
 
 	if (err < 0)
 		return err;
-	op = write_op(piece, data, bytes, at);
+	op = piece_op(f, piece, name);
 	err = -ENOMEM;
 	if (op) {
+		rados_write_op_write(op, data, bytes, at);
 		atomic_fetch_add(&w->parts, 1);
-		err = rados_aio_write_op_operate(
-		    op, f->io, is, piece_name(f->object, piece, name), NULL, 0);
+		err = rados_aio_write_op_operate(op, f->io, is, name, NULL, 0);
 		if (err < 0)
 			atomic_fetch_sub(&w->parts, 1);
 		rados_release_write_op(op);
@@ -322,7 +400,7 @@ ceph_data_write_start(struct disk_file *f, const void *data, size_t bytes,
 {
 	uint64_t size = f->store->piece;
 	struct started *w;
-	size_t at = 0;
+	size_t at = 0, part;
 	int err = write_begin(f, bytes);
 
 	if (err)
@@ -332,13 +410,10 @@ ceph_data_write_start(struct disk_file *f, const void *data, size_t bytes,
 		return -ENOMEM;
 	*w = (struct started){ .done = done, .arg = arg, .bytes = bytes };
 	atomic_init(&w->parts, 1);
-	while (at < bytes && !err) {
-		uint64_t in = (offset + at) % size;
-		size_t part = bytes - at < size - in ? bytes - at : size - in;
-
-		err = part_start(f, w, (offset + at) / size,
-				 (const char *)data + at, part, in);
-		at += part;
+	for (; at < bytes && !err; offset += part, at += part) {
+		part = part_bytes(f, offset, bytes - at);
+		err = part_start(f, w, offset / size, (const char *)data + at,
+				 part, offset % size);
 	}
 	part_done(w, err);
 	return 0;
@@ -346,17 +421,33 @@ ceph_data_write_start(struct disk_file *f, const void *data, size_t bytes,
 
 /* ---- cutting and removing --------------------------------------------------------- */
 
+static int
+piece_remove(rados_ioctx_t io, const char *name, const char *term)
+{
+	rados_write_op_t op = rados_create_write_op();
+	int err;
+
+	if (!op)
+		return -ENOMEM;
+	ceph_term_guard(op, term);
+	rados_write_op_remove(op);
+	err = rados_write_op_operate2(op, io, name, NULL, 0);
+	rados_release_write_op(op);
+	return answer(err);
+}
+
 /* Removes the pieces from this one on.  A crash may have left a gap between
  * two. */
 static int
-pieces_remove(rados_ioctx_t io, const char *object, uint64_t from)
+pieces_remove(rados_ioctx_t io, const char *object, uint64_t from,
+	      const char *term)
 {
 	char name[PIECE_NAME];
 	unsigned gap = 0;
 	int err = 0;
 
 	for (; !err && gap < GAP; from++) {
-		err = rados_remove(io, piece_name(object, from, name));
+		err = piece_remove(io, piece_name(object, from, name), term);
 		gap = err == -ENOENT ? gap + 1 : 0;
 		if (err == -ENOENT)
 			err = 0;
@@ -365,13 +456,13 @@ pieces_remove(rados_ioctx_t io, const char *object, uint64_t from)
 }
 
 int
-ceph_data_remove(rados_ioctx_t io, const char *object)
+ceph_data_remove(rados_ioctx_t io, const char *object, const char *term)
 {
-	int err = pieces_remove(io, object, 1);
+	int err = pieces_remove(io, object, 1, term);
 
 	/* The first one last: while it is there, the others can be found. */
 	if (!err)
-		err = rados_remove(io, object);
+		err = piece_remove(io, object, term);
 	return err == -ENOENT ? 0 : err;
 }
 
@@ -380,21 +471,15 @@ ceph_data_remove(rados_ioctx_t io, const char *object)
 static int
 piece_cut(struct disk_file *f, uint64_t piece, uint64_t bytes)
 {
-	rados_write_op_t op = rados_create_write_op();
 	char name[PIECE_NAME];
-	int err;
+	rados_write_op_t op = piece_op(f, piece, name);
 
 	if (!op)
 		return -ENOMEM;
 	if (piece)
 		rados_write_op_create(op, LIBRADOS_CREATE_IDEMPOTENT, NULL);
-	else
-		rados_write_op_assert_exists(op);
 	rados_write_op_truncate(op, bytes);
-	err = rados_write_op_operate2(
-	    op, f->io, piece_name(f->object, piece, name), NULL, 0);
-	rados_release_write_op(op);
-	return err;
+	return piece_do(f, op, name);
 }
 
 int
@@ -406,8 +491,6 @@ ceph_data_cut(struct disk_file *f, uint64_t bytes)
 
 	if (!err && ceph_lock_lost(f))
 		err = -ESTALE;
-	if (!err)
-		end_set(f, full * size + rest, bytes);
 	/* To grow, the pieces before the last have to be full. */
 	for (; !err && full < last; full++)
 		err = piece_cut(f, full, size);
@@ -415,11 +498,12 @@ ceph_data_cut(struct disk_file *f, uint64_t bytes)
 		err = piece_cut(f, last, bytes % size);
 	if (!err)
 		err = pieces_remove(f->io, f->object,
-				    last + (bytes % size || !last));
+				    last + (bytes % size || !last), f->term);
+	/* The piece that was touched last may be gone. */
+	__atomic_store_n(&f->touched, 0, __ATOMIC_RELAXED);
 	if (err)
 		return err;
 	__atomic_store_n(&f->full, last, __ATOMIC_RELAXED);
-	end_set(f, bytes, bytes);
 	return 0;
 }
 

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A lock is one of RADOS's own, on the file's first object, by the name "spate".
- * It ends by itself after 20 s, and the keeper renews it every 5 s: so the lock
- * of a machine that died is free soon, and that of a writer that waits for a
- * cluster is kept.  A writer whose lock ended, because it stood still or the
- * cluster did, takes it again if it is free and the file ends where this one
- * left it.  Else another one, such as `recover`, went on with the file: this one
- * writes it no more, -ESTALE.
+ * It ends by itself after 20 s, and is renewed every 5 s: so the lock of a
+ * machine that died is free soon, and that of a writer that waits for a cluster
+ * is kept.  A writer whose lock ended, because it stood still or the cluster
+ * did, takes it again if it is free and nobody else had it (rados_term.c knows).
+ * Else another one, such as `recover`, took over: this one writes it no more,
+ * -ESTALE.
+ *
+ * Each renewal has a thread of its own: locks are in many placement groups, and
+ * one that does not answer must not keep the locks in the others from being
+ * renewed.
  *
  * A process that was killed would keep others of its machine waiting for 20 s.
  * So a lock's cookie says which process it is of (boot, name space of processes,
@@ -219,12 +223,49 @@ let_go(struct disk_file *f)
 	return had;
 }
 
+/* Takes the lock.  That of a process that is gone is broken. */
+static int
+take_or_break(struct disk_file *f, enum disk_lock how, uint8_t flags)
+{
+	int err = take(f, how, f->cookie, flags);
+
+	if (err == -EWOULDBLOCK && dead_break(f))
+		err = take(f, how, f->cookie, flags);
+	return err;
+}
+
+/* Takes a lock to write, and begins a term.  The last term is read before it is
+ * known that the lock is this one's: so no other one can have had the lock
+ * between the two, and who had it in between finds the term to be another. */
+static int
+take_to_write(struct disk_file *f)
+{
+	char folder[RADOS_OBJECT], last[RADOS_TERM];
+	uint8_t flags = 0;
+	int err;
+
+	ceph_folder_of(f->object, folder);
+	do {
+		err = ceph_term_read(f->store, folder, last);
+		if (!err)
+			err = take_or_break(f, DISK_EXCLUSIVE, flags);
+		if (err)
+			break;
+		flags = LIBRADOS_LOCK_FLAG_MUST_RENEW;
+		err = ceph_term_begin(f, folder, last);
+	} while (err == -ECANCELED);
+	if (err && flags)
+		rados_unlock(f->io, f->object, lock_name, f->cookie);
+	/* Another one took it over in this moment. */
+	if ((err == -ENOENT && flags) || err == -ESTALE)
+		err = -EWOULDBLOCK;
+	return err;
+}
+
 int
 ceph_lock_set(struct disk_file *f, enum disk_lock how)
 {
 	struct disk_store *s = f->store;
-	int64_t changed_ns;
-	uint64_t end = 0;
 	int err;
 
 	if (let_go(f))
@@ -232,17 +273,15 @@ ceph_lock_set(struct disk_file *f, enum disk_lock how)
 	if (how == DISK_UNLOCK)
 		return 0;
 	cookie_write(f->cookie, sizeof f->cookie);
-	err = take(f, how, f->cookie, 0);
-	if (err == -EWOULDBLOCK && dead_break(f))
-		err = take(f, how, f->cookie, 0);
+	if (how == DISK_EXCLUSIVE && !f->folder)
+		err = take_to_write(f);
+	else
+		err = take_or_break(f, how, 0);
 	if ((err == -EPERM || err == -EACCES) && how == DISK_SHARED)
 		return look(f);
 	if (err)
 		return err;
-	if (how == DISK_EXCLUSIVE && !f->folder)
-		ceph_data_bytes(f, &end, &changed_ns);
 	pthread_mutex_lock(&s->lock);
-	f->end = f->end_next = end;
 	f->has = how;
 	f->lost = false;
 	f->taken_ns = steady_ns();
@@ -270,62 +309,75 @@ due(const struct disk_store *s)
 	int64_t before = steady_ns() - RADOS_RENEW_S * NS_SECOND;
 	struct disk_file *f = s->locked;
 
-	while (f && (f->lost || f->taken_ns > before))
+	while (f && (f->lost || f->renewing || f->taken_ns > before))
 		f = f->next;
 	return f;
 }
 
-/* Takes a lock again that ended.  -EWOULDBLOCK: another one has it, or had it
- * and wrote. */
+/* Takes a lock again that ended.  -EWOULDBLOCK: another one has it; -ESTALE: had
+ * it.  The first check is for a file that was removed: a lock would make its
+ * object again. */
 static int
 take_again(struct disk_file *f)
 {
-	struct disk_store *s = f->store;
-	uint64_t bytes = 0;
-	int64_t changed_ns;
-	bool same;
-	int err = take(f, f->has, f->cookie, 0);
+	bool writes = f->has == DISK_EXCLUSIVE && !f->folder;
+	char folder[RADOS_OBJECT];
+	int err = 0;
 
-	if (err || f->has != DISK_EXCLUSIVE || f->folder)
+	ceph_folder_of(f->object, folder);
+	if (writes)
+		err = ceph_term_check(f->store, folder, f->term);
+	if (!err)
+		err = take(f, f->has, f->cookie, 0);
+	if (err || !writes)
 		return err;
-	err = ceph_data_bytes(f, &bytes, &changed_ns);
+	err = ceph_term_check(f->store, folder, f->term);
+	if (err)
+		rados_unlock(f->io, f->object, lock_name, f->cookie);
+	return err;
+}
+
+static void *
+renew(void *arg)
+{
+	struct disk_file *f = arg;
+	struct disk_store *s = f->store;
+	int err = take(f, f->has, f->cookie, LIBRADOS_LOCK_FLAG_MUST_RENEW);
+
+	if (err == -ENOENT)
+		err = take_again(f);
+	if (err == -EWOULDBLOCK && !look(f))
+		err = -EAGAIN; /* readers have it for a moment */
+	else if (err == -EWOULDBLOCK)
+		err = -ESTALE;
+	if (err == -ESTALE)
+		s->host->log(s->host->ctx, LEVEL_ERROR,
+			     "the lock of %s ended, and another one went on "
+			     "with it: this one writes it no more",
+			     f->object);
 	pthread_mutex_lock(&s->lock);
-	same = !err && (bytes == f->end || bytes == f->end_next);
+	f->lost |= err == -ESTALE;
+	/* After an error it is tried again in a second. */
+	f->taken_ns = steady_ns() - (err ? (RADOS_RENEW_S - 1) * NS_SECOND : 0);
+	f->renewing = false;
+	/* The file may be freed from here on. */
+	pthread_cond_broadcast(&s->renewed);
 	pthread_mutex_unlock(&s->lock);
-	if (same)
-		return 0;
-	rados_unlock(f->io, f->object, lock_name, f->cookie);
-	return err && err != -ENOENT ? err : -EWOULDBLOCK;
+	return NULL;
 }
 
 void
 ceph_locks_renew(struct disk_store *s)
 {
 	struct disk_file *f;
-	int err;
+	int err = 0;
 
 	pthread_mutex_lock(&s->lock);
-	while ((f = due(s))) {
+	while (!err && (f = due(s))) {
 		f->renewing = true;
-		pthread_mutex_unlock(&s->lock);
-		err = take(f, f->has, f->cookie, LIBRADOS_LOCK_FLAG_MUST_RENEW);
-		if (err == -ENOENT)
-			err = take_again(f);
-		if (err == -EWOULDBLOCK && !look(f))
-			err = -EAGAIN; /* readers have it for a moment */
-		if (err == -EWOULDBLOCK)
-			s->host->log(s->host->ctx, LEVEL_ERROR,
-				     "the lock of %s ended, and another one "
-				     "went on with it: this one writes it no "
-				     "more",
-				     f->object);
-		pthread_mutex_lock(&s->lock);
-		f->lost |= err == -EWOULDBLOCK;
-		/* After an error it is tried again in a second. */
-		f->taken_ns =
-		    steady_ns() - (err ? (RADOS_RENEW_S - 1) * NS_SECOND : 0);
-		f->renewing = false;
-		pthread_cond_broadcast(&s->renewed);
+		err = ceph_thread(renew, f);
+		if (err)
+			f->renewing = false; /* in a second it is due again */
 	}
 	pthread_mutex_unlock(&s->lock);
 }

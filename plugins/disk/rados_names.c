@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A folder is an object whose name ends in '/', and whose omap has a key for
- * each name in it.  The value is 'd' for a folder, or 'f' and the name of the
- * file's object, or 'x' and that if the object is in the pool for data.  That is the path, so that `rados ls` shows what users know;
- * it stays as it was when the file gets another name, and with it stay the
+ * each name in it.  The value is 'd' and its id for a folder, or 'f' and the name
+ * of the file's object, or 'x' and that if the object is in the pool for data.
+ * That is the path, so that `rados ls` shows what users know; it stays as it was
+ * when the file gets another name, and with it stay the
  * data, and the lock of a file that is open.  So giving a file a new name is one
  * operation on one object, the folder, which RADOS does wholly or not at all.
  *
@@ -12,12 +13,17 @@
  *   new file     the object, exclusively; then its name.  Left: an object
  *                without a name, which takes no room; the next file of that name
  *                gets an object with "~1" behind it.
- *   removal      the data, then the name.  Left: an empty file, which can be
- *                removed again.
+ *   removal      the data, then the name.  Left: a name without an object,
+ *                which can be removed again, and which a new file may take.
  *   new folder   its object, exclusively, which decides who made it; then its
  *                name, which whoever finds the object without it repeats.
  *   no folder    its object, if nothing changed since it was seen to be empty;
- *                then its name.  Left: a name that leads nowhere.
+ *                then its name, if it is still that of this folder and not of
+ *                one that was made meanwhile.  Left: a name that leads nowhere.
+ *
+ * When the making of a name is not answered in time, it may happen yet.  Such a
+ * doubt is remembered: who asks for the name again gets what the first attempt
+ * made, instead of being told that there is a file of that name.
  *
  * Every change of a folder writes "changed" to it, in the same operation: the
  * time, for who wants to know whether to list it again, and a random number, so
@@ -75,7 +81,7 @@ random_number(void)
 
 /* ---- names in a folder -------------------------------------------------------- */
 
-/* Finds a name in a folder.  0 with its value; -ENOENT; or -errno. */
+/* Finds a name in a folder.  0 with its value; -ENOENT, with ""; or -errno. */
 static int
 name_find(struct disk_store *s, const char *folder, const char *name,
 	  char value[VALUE])
@@ -87,6 +93,7 @@ name_find(struct disk_store *s, const char *folder, const char *name,
 	size_t key_bytes, val_bytes;
 	int err, part = 0;
 
+	*value = '\0';
 	if (!op)
 		return -ENOMEM;
 	rados_read_op_omap_get_vals_by_keys2(op, &name, 1, &length, &found,
@@ -115,12 +122,19 @@ struct folder_change {
 	uint8_t changed[CHANGED];
 };
 
+/* Begins a change, which another one's later term refuses. */
 static int
-change_begin(struct folder_change *c, const struct disk_store *s)
+change_begin(struct folder_change *c, struct disk_store *s, const char *folder)
 {
+	char term[RADOS_TERM];
+	int err = ceph_term_of(s, folder, term);
+
+	if (err)
+		return err;
 	*c = (struct folder_change){ .op = rados_create_write_op() };
 	if (!c->op)
 		return -ENOMEM;
+	ceph_term_guard(c->op, term);
 	write_le64(c->changed, (uint64_t)s->host->now(s->host->ctx));
 	write_le64(c->changed + 8, random_number());
 	rados_write_op_assert_exists(c->op);
@@ -128,7 +142,7 @@ change_begin(struct folder_change *c, const struct disk_store *s)
 }
 
 /* Makes the change fail with -ECANCELED unless the name has this value; "": it
- * is not there. */
+ * is not there.  `i` is another one for each name. */
 static void
 change_if(struct folder_change *c, int i, const char *name, const char *value)
 {
@@ -161,7 +175,26 @@ change_end(struct folder_change *c, struct disk_store *s, const char *folder)
 				CHANGED);
 	err = rados_write_op_operate2(c->op, s->io, folder, NULL, 0);
 	rados_release_write_op(c->op);
+	/* No name was other than it had to be: the term was. */
+	if (err == -ECANCELED && !c->compared[0] && !c->compared[1])
+		err = -ESTALE;
 	return err;
+}
+
+/* Returns -ENOENT if the object of a name's value is not there: the name is
+ * free.  0, or another error. */
+static int
+object_look(struct disk_store *s, const char *value)
+{
+	rados_ioctx_t io;
+	uint64_t bytes;
+	time_t changed;
+	int err;
+
+	if (*value == 'd')
+		return 0;
+	err = ceph_pool_of(s, value, &io);
+	return err ? err : rados_stat(io, value + 1, &bytes, &changed);
 }
 
 /* Gives a name in a folder to an object, if it is free.  -EEXIST: it is not. */
@@ -170,14 +203,115 @@ name_add(struct disk_store *s, const char *folder, const char *name,
 	 const char *value)
 {
 	struct folder_change c;
-	int err = change_begin(&c, s);
+	char old[VALUE] = "";
+	int err;
 
+	do {
+		err = change_begin(&c, s, folder);
+		if (err)
+			return err;
+		change_if(&c, 0, name, old);
+		change_set(&c, name, value);
+		err = change_end(&c, s, folder);
+		if (err != -ECANCELED)
+			return err;
+		err = name_find(s, folder, name, old);
+		if (!err)
+			err = object_look(s, old);
+	} while (err == -ENOENT);
+	return err ? err : -EEXIST;
+}
+
+/* ---- names of which nobody knows ----------------------------------------------- */
+
+/* A name whose making was not answered in time. */
+struct rados_doubt {
+	struct rados_doubt *next; // disk_store::doubts
+	char *path;
+	char value[]; /* as it was to be */
+};
+
+/* Notes that the making of a name was not answered.  Without memory for that, it
+ * is as if it had been refused. */
+static void
+doubt_add(struct disk_store *s, const char *path, const char *value)
+{
+	struct rados_doubt *d = malloc(sizeof *d + strlen(value) + 1);
+
+	if (!d)
+		return;
+	d->path = strdup(path);
+	if (!d->path) {
+		free(d);
+		return;
+	}
+	strcpy(d->value, value);
+	pthread_mutex_lock(&s->lock);
+	d->next = s->doubts;
+	s->doubts = d;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* Takes the value that a path was to have out of the doubts; of the first one if
+ * `path` is NULL, whose path is copied.  False: there is none. */
+static bool
+doubt_take(struct disk_store *s, const char *path, char value[VALUE],
+	   char taken[RADOS_OBJECT])
+{
+	struct rados_doubt **at = &s->doubts, *d;
+
+	pthread_mutex_lock(&s->lock);
+	while (*at && path && strcmp((*at)->path, path) != 0)
+		at = &(*at)->next;
+	d = *at;
+	if (d)
+		*at = d->next;
+	pthread_mutex_unlock(&s->lock);
+	if (!d)
+		return false;
+	snprintf(value, VALUE, "%s", d->value);
+	if (taken)
+		snprintf(taken, RADOS_OBJECT, "%s", d->path);
+	free(d->path);
+	free(d);
+	return true;
+}
+
+/* Removes a name, if it has this value, and its object.  Else the object stays:
+ * it takes no room, or has another name by now. */
+static int
+name_undo(struct disk_store *s, const char *path, const char *value)
+{
+	char parent[RADOS_OBJECT];
+	struct folder_change c;
+	rados_ioctx_t io;
+	const char *name;
+	int err = parent_of(path, parent, &name);
+
+	if (!err)
+		err = change_begin(&c, s, parent);
 	if (err)
 		return err;
-	change_if(&c, 0, name, "");
-	change_set(&c, name, value);
-	err = change_end(&c, s, folder);
-	return err == -ECANCELED ? -EEXIST : err;
+	change_if(&c, 0, name, value);
+	change_remove(&c, name);
+	err = change_end(&c, s, parent);
+	if (!err)
+		err = ceph_pool_of(s, value, &io);
+	return err ? err : ceph_data_remove(io, value + 1, "");
+}
+
+void
+ceph_doubts_end(struct disk_store *s)
+{
+	char path[RADOS_OBJECT], value[VALUE];
+
+	/* A folder that nobody asks for again stays: it is empty. */
+	while (doubt_take(s, NULL, value, path)) {
+		if (*value == 'd' || name_undo(s, path, value) != -ETIMEDOUT)
+			continue;
+		doubt_add(s, path, value);
+		break;
+	}
 }
 
 /* ---- folders ------------------------------------------------------------------ */
@@ -217,7 +351,8 @@ folder_facts(struct disk_store *s, const char *object, struct folder_facts *to)
 
 /* Makes a folder's object.  -EEXIST: it is there. */
 static int
-folder_new(struct disk_store *s, const char *object, uint64_t piece)
+folder_new(struct disk_store *s, const char *object, uint64_t own,
+	   uint64_t piece)
 {
 	rados_write_op_t op = rados_create_write_op();
 	uint8_t id[8], size[8], changed[CHANGED];
@@ -228,7 +363,7 @@ folder_new(struct disk_store *s, const char *object, uint64_t piece)
 
 	if (!op)
 		return -ENOMEM;
-	write_le64(id, random_number() | 1);
+	write_le64(id, own);
 	write_le64(changed, (uint64_t)s->host->now(s->host->ctx));
 	write_le64(changed + 8, random_number());
 	write_le64(size, piece);
@@ -252,7 +387,7 @@ ceph_root(struct disk_store *s, uint64_t piece)
 	int err = folder_facts(s, "/", &facts);
 
 	if (err == -ENOENT) {
-		err = folder_new(s, "/", piece);
+		err = folder_new(s, "/", random_number() | 1, piece);
 		if (!err || err == -EEXIST)
 			err = folder_facts(s, "/", &facts);
 	}
@@ -270,36 +405,86 @@ ceph_root(struct disk_store *s, uint64_t piece)
 }
 
 int
-ceph_make_folder(struct disk_store *s, const char *path)
+ceph_root_data(struct disk_store *s, char pool[RADOS_POOL])
 {
-	char parent[RADOS_OBJECT], object[RADOS_OBJECT], value[VALUE];
 	struct folder_facts facts;
-	const char *name;
+	int err = folder_facts(s, "/", &facts);
+
+	memcpy(pool, facts.data, RADOS_POOL);
+	return err;
+}
+
+/* Makes a folder's object with the id of `own`, or finds that of the one which is
+ * there.  -EEXIST: it is another one's. */
+static int
+folder_find(struct disk_store *s, const char *object, const char *own,
+	    char value[VALUE])
+{
+	struct folder_facts facts;
+	int err = folder_new(s, object, strtoull(own + 1, NULL, 16), 0);
+
+	strcpy(value, own);
+	if (err != -EEXIST)
+		return err;
+	err = folder_facts(s, object, &facts);
+	if (err)
+		return err;
+	snprintf(value, VALUE, "d%016llx", (unsigned long long)facts.id);
+	return strcmp(value, own) ? -EEXIST : 0;
+}
+
+/* Makes a folder with the id of `own`.  -ECANCELED: another process changed
+ * something meanwhile. */
+static int
+folder_make(struct disk_store *s, const char *path, const char *own)
+{
+	char parent[RADOS_OBJECT], object[RADOS_OBJECT];
+	char old[VALUE], value[VALUE];
+	struct folder_facts facts;
 	struct folder_change c;
+	const char *name;
 	int err = parent_of(path, parent, &name), made;
 
 	if (!err)
 		err = folder_object(path, strlen(path), object);
+	if (!err)
+		err = name_find(s, parent, name, old);
+	if (err == -ENOENT)
+		err = folder_facts(s, parent, &facts);
 	if (err)
 		return err;
-	err = name_find(s, parent, name, value);
-	if (!err && *value != 'd')
+	if (*old && *old != 'd')
 		return -EEXIST;
-	if (err && err != -ENOENT)
-		return err;
-	if (err && folder_facts(s, parent, &facts))
-		return err;
-	made = folder_new(s, object, 0);
-	if (made && made != -EEXIST)
+	made = folder_find(s, object, own, value);
+	if (made && made != -EEXIST) /* -ENOENT: it was removed just now */
+		return made == -ENOENT ? -ECANCELED : made;
+	/* Folders had "d" alone before. */
+	if (made && (!strcmp(old, value) || !strcmp(old, "d")))
 		return made;
-	if (made == -EEXIST && !err)
-		return made;
-	err = change_begin(&c, s);
+	err = change_begin(&c, s, parent);
 	if (err)
 		return err;
-	change_set(&c, name, "d");
+	change_if(&c, 0, name, old);
+	change_set(&c, name, value);
 	err = change_end(&c, s, parent);
 	return err ? err : made;
+}
+
+int
+ceph_make_folder(struct disk_store *s, const char *path)
+{
+	char own[VALUE];
+	int err;
+
+	if (!doubt_take(s, path, own, NULL))
+		snprintf(own, sizeof own, "d%016llx",
+			 (unsigned long long)random_number() | 1);
+	do
+		err = folder_make(s, path, own);
+	while (err == -ECANCELED);
+	if (err == -ETIMEDOUT)
+		doubt_add(s, path, own);
+	return err;
 }
 
 /* Tells the names behind `*last` in a folder, and sets it to the last one.  *more
@@ -361,7 +546,7 @@ static int
 folder_remove(struct disk_store *s, const char *path)
 {
 	char parent[RADOS_OBJECT], object[RADOS_OBJECT],
-	    last[RADOS_OBJECT] = "";
+	    last[RADOS_OBJECT] = "", value[VALUE];
 	struct folder_facts facts;
 	rados_write_op_t op;
 	const char *name;
@@ -372,6 +557,8 @@ folder_remove(struct disk_store *s, const char *path)
 	if (!err)
 		err = folder_object(path, strlen(path), object);
 	if (!err)
+		err = name_find(s, parent, name, value);
+	if (!err || err == -ENOENT)
 		err = folder_facts(s, object, &facts);
 	if (!err)
 		err = list_part(s, object, last, 1, &more, is_there, NULL);
@@ -387,36 +574,36 @@ folder_remove(struct disk_store *s, const char *path)
 	rados_release_write_op(op);
 	if (err)
 		return err == -ECANCELED ? -ENOTEMPTY : err;
-	err = change_begin(&c, s);
+	err = change_begin(&c, s, parent);
 	if (err)
 		return err;
+	change_if(&c, 0, name, value);
 	change_remove(&c, name);
-	return change_end(&c, s, parent);
+	err = change_end(&c, s, parent);
+	/* Another one made a folder of that name, which is not this one. */
+	return err == -ECANCELED ? 0 : err;
 }
 
 /* ---- opening ------------------------------------------------------------------ */
 
-/* Returns the pool of the object that a name's value tells. */
-static rados_ioctx_t
-pool_of(const struct disk_store *s, const char *value)
-{
-	return *value == 'x' && s->data ? s->data : s->io;
-}
-
-/* Makes an open file of a name's value. */
+/* Makes an open file of a name's value, to be written in a term, or "". */
 static int
-file_new(struct disk_store *s, const char *value, struct disk_file **file)
+file_new(struct disk_store *s, const char *value, const char *term,
+	 struct disk_file **file)
 {
 	struct disk_file *f = calloc(1, sizeof *f);
+	int err = f ? ceph_pool_of(s, value, &f->io) : -ENOMEM;
 
-	if (f)
+	if (!err) {
 		f->object = strdup(value + 1);
-	if (!f || !f->object) {
+		err = f->object ? 0 : -ENOMEM;
+	}
+	if (err) {
 		free(f);
-		return -ENOMEM;
+		return err;
 	}
 	f->store = s;
-	f->io = pool_of(s, value);
+	memcpy(f->term, term, strlen(term) + 1);
 	*file = f;
 	return 0;
 }
@@ -437,7 +624,7 @@ folder_open(struct disk_store *s, const char *path, struct disk_file **file)
 	    !name_find(s, parent, name, value) && *value != 'd')
 		return -ENOTDIR;
 	if (!err)
-		err = file_new(s, own, file);
+		err = file_new(s, own, "", file);
 	if (err)
 		return err;
 	(*file)->folder = true;
@@ -446,51 +633,80 @@ folder_open(struct disk_store *s, const char *path, struct disk_file **file)
 }
 
 /* Makes an object for a new file, whose name is the path, or if that is in use
- * the path with a number behind it. */
+ * the path with a number behind it.  It is not that of `old`, which the file's
+ * name may still lead to: who is just removing that would take the new one for
+ * it. */
 static int
-object_new(rados_ioctx_t io, const char *path, char object[RADOS_OBJECT])
+object_new(rados_ioctx_t io, const char *path, const char *term,
+	   const char *old, char object[RADOS_OBJECT])
 {
 	enum { NUMBERS = 10000 };
 	int err = -EEXIST;
 
 	for (int i = 0; i < NUMBERS && err == -EEXIST; i++) {
-		rados_write_op_t op = rados_create_write_op();
+		rados_write_op_t op;
 
-		if (!op)
-			return -ENOMEM;
 		if (!i)
 			snprintf(object, RADOS_OBJECT, "%s", path);
 		else
 			snprintf(object, RADOS_OBJECT, "%s~%d", path, i);
+		if (!strcmp(object, old))
+			continue;
+		op = rados_create_write_op();
+		if (!op)
+			return -ENOMEM;
 		rados_write_op_create(op, LIBRADOS_CREATE_EXCLUSIVE, NULL);
+		ceph_term_set(op, term);
 		err = rados_write_op_operate2(op, io, object, NULL, 0);
 		rados_release_write_op(op);
 	}
 	return err;
 }
 
+/* Opens a file that has a name, to write to it. */
+static int
+file_again(struct disk_store *s, const char *value, const char *term,
+	   struct disk_file **file)
+{
+	int err = file_new(s, value, term, file);
+
+	if (err)
+		return err;
+	err = ceph_data_mark(*file);
+	if (err)
+		ceph_file_close(*file);
+	return err;
+}
+
+/* Makes an object for a path, and gives it the name, which may have the value
+ * `old` whose object is gone. */
 static int
 file_make(struct disk_store *s, const char *path, bool appended,
-	  struct disk_file **file)
+	  const char *term, const char *old, struct disk_file **file)
 {
 	char parent[RADOS_OBJECT], value[VALUE];
+	rados_ioctx_t io;
 	const char *name;
-	int err = parent_of(path, parent, &name);
+	int err;
 
-	if (!err)
-		err = name_find(s, parent, name, value);
-	if (err != -ENOENT)
-		return err ? err : -EEXIST;
+	pthread_mutex_lock(&s->lock);
 	*value = s->data && !appended ? 'x' : 'f';
-	err = object_new(pool_of(s, value), path, value + 1);
+	pthread_mutex_unlock(&s->lock);
+	err = ceph_pool_of(s, value, &io);
+	if (!err)
+		err = parent_of(path, parent, &name);
+	if (!err)
+		err =
+		    object_new(io, path, term, *old ? old + 1 : "", value + 1);
 	if (err)
 		return err;
 	err = name_add(s, parent, name, value);
 	if (!err)
-		err = file_new(s, value, file);
-	/* -ENOENT: there is no such folder */
-	else
-		ceph_data_remove(pool_of(s, value), value + 1);
+		return file_new(s, value, term, file);
+	if (err == -ETIMEDOUT)
+		doubt_add(s, path, value);
+	else /* -ENOENT: there is no such folder */
+		ceph_data_remove(io, value + 1, "");
 	return err;
 }
 
@@ -498,8 +714,9 @@ int
 ceph_file_open(struct disk_store *s, const char *path, enum disk_how how,
 	       struct disk_file **file)
 {
-	char parent[RADOS_OBJECT], value[VALUE];
-	bool appended = how & DISK_APPENDED;
+	char parent[RADOS_OBJECT], value[VALUE], doubt[VALUE] = "";
+	char term[RADOS_TERM] = "";
+	bool appended = how & DISK_APPENDED, makes;
 	const char *name;
 	int err;
 
@@ -508,16 +725,30 @@ ceph_file_open(struct disk_store *s, const char *path, enum disk_how how,
 		return folder_open(s, path, file);
 	if (!*path)
 		return -EISDIR;
-	err = how == DISK_NEW ? -ENOENT : parent_of(path, parent, &name);
-	if (!err)
-		err = name_find(s, parent, name, value);
-	if (!err && *value == 'd')
-		return -EISDIR;
-	if (!err)
-		return file_new(s, value, file);
-	if (err != -ENOENT || how == DISK_READ || how == DISK_WRITE)
+	makes = how == DISK_MAKE || how == DISK_NEW;
+	err = parent_of(path, parent, &name);
+	if (!err && how != DISK_READ)
+		err = ceph_term_of(s, parent, term);
+	if (err)
 		return err;
-	err = file_make(s, path, appended, file);
+	if (makes)
+		doubt_take(s, path, doubt, NULL);
+	err = name_find(s, parent, name, value);
+	if (!err && *value == 'd')
+		return how == DISK_NEW ? -EEXIST : -EISDIR;
+	if (!err && makes)
+		err = object_look(s, value);
+	if (!err && how == DISK_READ)
+		return file_new(s, value, "", file);
+	if (!err && how == DISK_NEW && strcmp(value, doubt) != 0)
+		return -EEXIST;
+	if (!err)
+		return file_again(s, value, term, file);
+	if (*doubt && err != -ENOENT)
+		doubt_add(s, path, doubt);
+	if (err != -ENOENT || !makes)
+		return err;
+	err = file_make(s, path, appended, term, value, file);
 	/* Another one made it meanwhile. */
 	if (err == -EEXIST && how == DISK_MAKE)
 		return ceph_file_open(s, path, DISK_WRITE, file);
@@ -529,7 +760,7 @@ ceph_file_close(struct disk_file *f)
 {
 	ceph_lock_set(f, DISK_UNLOCK);
 	if (f->nameless)
-		ceph_data_remove(f->io, f->object);
+		ceph_data_remove(f->io, f->object, "");
 	free(f->object);
 	free(f);
 }
@@ -537,17 +768,26 @@ ceph_file_close(struct disk_file *f)
 int
 ceph_nameless(struct disk_store *s, const char *folder, struct disk_file **file)
 {
-	char path[RADOS_OBJECT], value[VALUE];
+	char path[RADOS_OBJECT], parent[RADOS_OBJECT], value[VALUE];
+	char term[RADOS_TERM];
+	rados_ioctx_t io;
 	int err;
 
 	/* The object keeps this name, and `rados ls` shows it. */
 	snprintf(path, sizeof path, "%.*s%snew-%016llx", RADOS_OBJECT - 64,
 		 folder, *folder ? "/" : "",
 		 (unsigned long long)random_number());
+	ceph_folder_of(path, parent);
+	pthread_mutex_lock(&s->lock);
 	*value = s->data ? 'x' : 'f';
-	err = object_new(pool_of(s, value), path, value + 1);
+	pthread_mutex_unlock(&s->lock);
+	err = ceph_term_of(s, parent, term);
 	if (!err)
-		err = file_new(s, value, file);
+		err = ceph_pool_of(s, value, &io);
+	if (!err)
+		err = object_new(io, path, term, "", value + 1);
+	if (!err)
+		err = file_new(s, value, term, file);
 	if (!err)
 		(*file)->nameless = true;
 	return err;
@@ -565,7 +805,8 @@ ceph_link(struct disk_file *f, const char *path)
 	snprintf(value, sizeof value, "%c%s", f->io == f->store->io ? 'f' : 'x',
 		 f->object);
 	err = name_add(f->store, parent, name, value);
-	f->nameless = err;
+	/* Not removed when it is closed: it may have got the name. */
+	f->nameless = err && err != -ETIMEDOUT;
 	return err;
 }
 
@@ -607,7 +848,7 @@ ceph_stat_at(struct disk_store *s, const char *path, struct disk_stat *is)
 		err = name_find(s, parent, name, value);
 	if (!err)
 		err = *value == 'd' ? folder_open(s, path, &f)
-				    : file_new(s, value, &f);
+				    : file_new(s, value, "", &f);
 	if (err)
 		return err;
 	err = ceph_stat_of(f, is);
@@ -621,7 +862,8 @@ ceph_stat_at(struct disk_store *s, const char *path, struct disk_stat *is)
 int
 ceph_remove(struct disk_store *s, const char *path, bool folder)
 {
-	char parent[RADOS_OBJECT], value[VALUE];
+	char parent[RADOS_OBJECT], value[VALUE], term[RADOS_TERM];
+	rados_ioctx_t io;
 	const char *name;
 	struct folder_change c;
 	int err;
@@ -630,13 +872,19 @@ ceph_remove(struct disk_store *s, const char *path, bool folder)
 		return folder_remove(s, path);
 	err = parent_of(path, parent, &name);
 	if (!err)
+		err = ceph_term_of(s, parent, term);
+	if (!err)
 		err = name_find(s, parent, name, value);
 	if (!err && *value == 'd')
 		err = -EISDIR;
+	if (!err && *term)
+		err = ceph_term_check(s, parent, term);
 	if (!err)
-		err = ceph_data_remove(pool_of(s, value), value + 1);
+		err = ceph_pool_of(s, value, &io);
 	if (!err)
-		err = change_begin(&c, s);
+		err = ceph_data_remove(io, value + 1, term);
+	if (!err)
+		err = change_begin(&c, s, parent);
 	if (err)
 		return err;
 	change_if(&c, 0, name, value);
@@ -652,6 +900,7 @@ ceph_rename(struct disk_store *s, const char *from, const char *to)
 	char value[VALUE], old[VALUE] = "";
 	const char *name, *new;
 	struct folder_change c;
+	rados_ioctx_t io;
 	int err = parent_of(from, parent, &name);
 
 	if (!err)
@@ -670,7 +919,7 @@ ceph_rename(struct disk_store *s, const char *from, const char *to)
 		return -EISDIR;
 	if (!strcmp(value, old))
 		return 0;
-	err = change_begin(&c, s);
+	err = change_begin(&c, s, parent);
 	if (err)
 		return err;
 	change_if(&c, 0, name, value);
@@ -681,7 +930,7 @@ ceph_rename(struct disk_store *s, const char *from, const char *to)
 	if (err)
 		return err == -ECANCELED ? -ENOENT : err;
 	/* The name is given: what it meant before is only room. */
-	if (*old)
-		ceph_data_remove(pool_of(s, old), old + 1);
+	if (*old && !ceph_pool_of(s, old, &io))
+		ceph_data_remove(io, old + 1, "");
 	return 0;
 }

@@ -106,7 +106,11 @@ struct disk_ops {
 	 * Locks a file for its opener, in every process and on every machine, or
 	 * changes its lock, or gives it back.  Never waits for another opener:
 	 * -EWOULDBLOCK.  The lock of a process that was killed ends by itself,
-	 * within 30 s.
+	 * within 30 s.  A process that stood still so long may not know that its
+	 * exclusive lock ended: what it writes to files of the same folder, opened
+	 * since it had the lock, or appends, cuts, removes or renames there, is
+	 * -ESTALE when another one has locked a file of the folder so and opened
+	 * the same to be written.
 	 */
 	int (*lock)(struct disk_file *file, enum disk_lock how);
 
@@ -143,6 +147,10 @@ struct disk_ops {
 	int (*write_start)(struct disk_file *file, const void *data,
 			   size_t bytes, uint64_t offset,
 			   void (*done)(void *arg, int64_t result), void *arg);
+
+	/* Says that a file, just opened to be written, belongs to another folder
+	 * than the one it is in: locks there count for it.  NULL: they do not. */
+	int (*belongs)(struct disk_file *file, const char *folder);
 };
 
 #endif

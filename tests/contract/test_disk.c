@@ -3,6 +3,10 @@
  * What a disk has to do, whoever keeps it: a folder of a file system, the same
  * by way of a plugin (tests/modules/disk-folder.c), and where $SPATE_DISK names
  * one, that disk (tests/flow/rados.sh does).  All must answer alike.
+ *
+ * $SPATE_DISK_AGAIN is the same disk by a connection of its own, and
+ * $SPATE_DISK_TOOL a program that does to an object of it, by its name, what
+ * spate does not do itself: `break` its locks, or `drop` it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -525,6 +529,164 @@ START_TEST(are_written_meanwhile)
 }
 END_TEST
 
+/* ---- a lock that was lost --------------------------------------------------------------- */
+
+static void
+tool(const char *verb, const char *object)
+{
+	char command[512];
+
+	snprintf(command, sizeof command, "%s %s '%s'",
+		 getenv("SPATE_DISK_TOOL"), verb, object);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static int
+opened_in(int folder, const char *name, int flags)
+{
+	int fd = disk_open_at(folder, name, flags, DISK_NO_LINKS);
+
+	ck_assert_msg(fd >= 0, "%s: %s", name, strerror(-fd));
+	return fd;
+}
+
+/* Writes so many times this letter; returns 0 or -errno. */
+static int
+letters(int fd, char letter, size_t bytes, uint64_t offset)
+{
+	char *all = malloc(bytes);
+	int err;
+
+	memset(all, letter, bytes);
+	err = write_whole(fd, all, bytes, offset);
+	free(all);
+	return err;
+}
+
+static int
+letters_start(int fd, char letter, size_t bytes, uint64_t offset)
+{
+	char *all = malloc(bytes);
+	int64_t result = 0;
+
+	memset(all, letter, bytes);
+	ended = 0;
+	ck_assert_int_eq(
+	    remote_write_start(fd, all, bytes, offset, told, &result), 0);
+	pthread_mutex_lock(&lock);
+	while (!ended)
+		pthread_cond_wait(&news, &lock);
+	pthread_mutex_unlock(&lock);
+	free(all);
+	return result < 0 ? (int)result : 0;
+}
+
+static void
+has_letters(int fd, char letter, size_t bytes, uint64_t offset)
+{
+	char *all = malloc(bytes);
+
+	ck_assert_int_eq(read_whole(fd, all, bytes, offset), (ssize_t)bytes);
+	for (size_t i = 0; i < bytes; i++)
+		ck_assert_msg(all[i] == letter, "'%c' at %zu, not '%c'", all[i],
+			      (size_t)offset + i, letter);
+	free(all);
+}
+
+/* A recorder has a lock, and others end it: what it does then must not harm what
+ * they do, even though it does not know. */
+START_TEST(are_kept_from_who_lost_the_lock)
+{
+	int one, two, index, data, new_index, new_data;
+
+	if (!getenv("SPATE_DISK_AGAIN"))
+		return;
+	disk = disk_folder_open(getenv("SPATE_DISK"));
+	ck_assert_int_ge(disk, 0);
+	ck_assert_int_eq(file_mkdir_at(disk, "t", 0755), 0);
+	one = opened_in(disk, "t", O_RDONLY | O_DIRECTORY);
+	index = opened_in(one, "i", O_CREAT | O_EXCL | O_RDWR | O_APPEND);
+	ck_assert_int_eq(file_lock(index, LOCK_EX | LOCK_NB), 0);
+	data = opened_in(one, "d", O_CREAT | O_EXCL | O_RDWR);
+	ck_assert_int_eq(letters(data, 'a', 5 * MIB / 2, 0), 0);
+	ck_assert_int_eq(file_append(index, "one", 3), 3);
+
+	file_close(disk);
+	disk = disk_folder_open(getenv("SPATE_DISK_AGAIN"));
+	ck_assert_int_ge(disk, 0);
+	two = opened_in(disk, "t", O_RDONLY | O_DIRECTORY);
+	new_index = opened_in(two, "i", O_RDWR | O_APPEND);
+	FAILS(file_lock(new_index, LOCK_EX | LOCK_NB), EWOULDBLOCK);
+	do /* the first one may just have renewed it */
+		tool("break", "t/i");
+	while (file_lock(new_index, LOCK_EX | LOCK_NB) < 0);
+	new_data = opened_in(two, "d", O_RDWR);
+	ck_assert_int_eq(letters(new_data, 'b', MIB, 5 * MIB / 2), 0);
+
+	/* In the first object, in one that both wrote, in one that only the
+	 * other one did. */
+	ck_assert_int_eq(letters(data, 'x', 10, 0), -ESTALE);
+	ck_assert_int_eq(letters_start(data, 'x', 10, 5 * MIB / 2), -ESTALE);
+	ck_assert_int_eq(letters_start(data, 'x', 2 * MIB, 2 * MIB), -ESTALE);
+	ck_assert_int_eq(letters(data, 'x', 10, 3 * MIB), -ESTALE);
+	FAILS(file_cut(data, 1), ESTALE);
+	FAILS(file_append(index, "x", 1), ESTALE);
+	FAILS(file_remove_at(one, "d", 0), ESTALE);
+	FAILS(file_rename_at(one, "i", one, "d"), ESTALE);
+	ck_assert_int_eq(
+	    disk_open_at(one, "new", O_CREAT | O_EXCL | O_RDWR, DISK_NO_LINKS),
+	    -ESTALE);
+	/* In one that nobody had: it comes first there, and then no more. */
+	letters(data, 'x', 100, 4 * MIB);
+	ck_assert_int_eq(letters(new_data, 'b', MIB, 7 * MIB / 2), 0);
+	ck_assert_int_eq(letters(data, 'x', 10, 4 * MIB), -ESTALE);
+
+	ck_assert_int_eq(file_append(new_index, "two", 3), 3);
+	has(new_index, "onetwo");
+	ck_assert_uint_eq(bytes_of(new_data), 9 * MIB / 2);
+	has_letters(new_data, 'a', 5 * MIB / 2, 0);
+	has_letters(new_data, 'b', 2 * MIB, 5 * MIB / 2);
+	file_close(index);
+	file_close(data);
+	file_close(one);
+	file_close(new_data);
+	ck_assert_int_eq(file_remove_at(two, "d", 0), 0);
+	ck_assert_int_eq(file_remove_at(two, "i", 0), 0);
+	file_close(new_index);
+	file_close(two);
+	ck_assert_int_eq(file_remove_at(disk, "t", AT_REMOVEDIR), 0);
+	file_close(disk);
+}
+END_TEST
+
+/* A crash may leave a name whose object is gone. */
+START_TEST(may_be_half_removed)
+{
+	int fd;
+
+	if (!getenv("SPATE_DISK_AGAIN"))
+		return;
+	disk = disk_folder_open(getenv("SPATE_DISK"));
+	ck_assert_int_eq(file_mkdir_at(disk, "t", 0755), 0);
+	dir = opened_in(disk, "t", O_RDONLY | O_DIRECTORY);
+	file_close(made("a", "x"));
+	tool("drop", "t/a");
+	fd = made("a", "new");
+	has(fd, "new");
+	ck_assert_int_eq(opened("a", O_CREAT | O_EXCL | O_WRONLY), -EEXIST);
+	file_close(fd);
+	tool("drop", "t/a~1"); /* its object */
+	fd = opened("a", O_CREAT | O_RDWR);
+	ck_assert_int_eq(write_whole(fd, "y", 1, 0), 0);
+	has(fd, "y");
+	file_close(fd);
+	removed("a");
+	file_close(dir);
+	ck_assert_int_eq(file_remove_at(disk, "t", AT_REMOVEDIR), 0);
+	file_close(disk);
+}
+END_TEST
+
 static void
 spaces(void)
 {
@@ -558,4 +720,5 @@ can(void)
 
 SUITE_THREADS("disk", can, are_made_and_written, are_appended_to, may_be_long,
 	      are_in_folders, get_other_names, have_no_name_at_first, are_many,
-	      are_below_the_disk, are_locked, are_written_meanwhile, have_room)
+	      are_below_the_disk, are_locked, are_written_meanwhile,
+	      are_kept_from_who_lost_the_lock, may_be_half_removed, have_room)

@@ -22,6 +22,9 @@
 #                        $rgw_key and $rgw_secret
 #   ceph_rgw_stop [SIG], ceph_rgw_start  ends it; starts it again on that port
 #   ceph_rgw_user NAME KEY SECRET  makes another user
+#   ceph_tool POOL NAMESPACE
+#                        prints the path of a program that does to an object
+#                        there: `break` its locks, or `drop` it
 
 ceph=
 ceph_mon_pid=
@@ -256,4 +259,21 @@ ceph_rgw()
 	rgw_secret=$(head -c 30 /dev/urandom | base64 | tr +/ ab)
 	ceph_rgw_user recorder "$rgw_key" "$rgw_secret"
 	ceph_rgw_start
+}
+
+ceph_tool()
+{
+	cat >"$ceph/tool" <<END
+#!/bin/sh
+do=\$1 object=\$2
+rados() { timeout 60 /usr/bin/rados -p $1 -N $2 "\$@"; }
+[ "\$do" = break ] || exec timeout 60 /usr/bin/rados -p $1 -N $2 rm "\$object"
+rados lock info "\$object" spate --format json |
+	jq -r '.lockers[] | "\(.name) \(.cookie)"' |
+	while read -r name cookie; do
+		rados lock break "\$object" spate "\$name" --lock-cookie "\$cookie"
+	done
+END
+	chmod +x "$ceph/tool"
+	echo "$ceph/tool"
 }

@@ -42,12 +42,17 @@ objects()
 
 # ---- it does what a folder does ----------------------------------------------
 
-# With objects of 1 MiB, so that a file has some.
+# With objects of 1 MiB, so that a file has some; and by a user who has the rights
+# that a recorder needs, and no others.
+ceph_user recorder mon 'allow r' osd 'allow rwx pool=spate namespace=contract'
 (
 	cd "$top_builddir"
 	[ ! -x tests/contract/test_disk ] ||
 		CEPH_ARGS=--osd_max_object_size=1048576 \
-			SPATE_DISK=rados://spate/contract tests/contract/test_disk
+			SPATE_DISK='rados://spate/contract?user=recorder' \
+			SPATE_DISK_AGAIN='rados://spate/contract?user=admin' \
+			SPATE_DISK_TOOL=$(ceph_tool spate contract) \
+			tests/contract/test_disk
 )
 same "objects that it left" "$(rados -p spate -N contract ls)" /
 
@@ -176,6 +181,29 @@ kept()
 wait_for 30 kept
 spated_kill
 # Its lock is that of a process that is gone: nobody waits for it.
+same "the state at once" "$(beside ls r3 --json | jq -r .state)" interrupted
+# COOKIE: locks the index as a recorder would, with this in its lock
+locked_by()
+{
+	rados -p spate -N vlbi lock get r3/r3.index.new spate --lock-type exclusive \
+		--lock-cookie "$1" --lock-tag spate --lock-duration 600
+	state=$(beside ls r3 --json | jq -r .state)
+	[ "$state" != recording ] || "$tool" break r3/r3.index.new
+}
+tool=$(ceph_tool spate vlbi)
+here_is=$(cat /proc/sys/kernel/random/boot_id)/$(stat -L -c %i /proc/self/ns/pid)
+gone=$(sh -c 'echo $$')
+mine=$(sed 's/.*) //' "/proc/$$/stat" | cut -d ' ' -f 20)
+locked_by "$here_is/$gone/1/0"
+same "locked by a process that is gone" "$state" interrupted
+locked_by "$here_is/$$/1$mine/0"
+same "locked by one whose number another one has" "$state" interrupted
+locked_by "$here_is/$$/$mine/0"
+same "locked by one that is there" "$state" recording
+locked_by "${here_is}0/$gone/1/0"
+same "locked in another name space of processes" "$state" recording
+locked_by "0$here_is/$gone/1/0"
+same "locked on another machine" "$state" recording
 beside recover r3 >/dev/null
 beside verify r3 >/dev/null
 beside export r3 "$work/r3.is" --quiet
@@ -202,21 +230,78 @@ all_kept still 1000
 kill -STOP "$spated_pid"
 is_free()
 {
-	[ "$(beside ls still --json | jq -r .state)" != recording ]
+	[ "$(beside ls "$1" --json | jq -r .state)" != recording ]
 }
-wait_for 60 is_free
+wait_for 60 is_free still
 beside recover still >/dev/null
 kill -CONT "$spated_pid"
 wait_for 30 grep -q "another one went on with it" "$log"
 send good:1000:1000
 end still
-same "packets that could not be made durable" "$(info still .packets)" 1000
+# No other disk could take them.
+same "packets that it had before" "$(info still .packets)" 1000
+same "packets that it was not let write" "$(info still ".drops | add")" 1000
 spated_stop
-beside recover still >/dev/null
 beside verify still >/dev/null
 beside export still "$work/still.is" --quiet
-ideal "$work/still" good:0:2000
+ideal "$work/still" good:0:1000
 cmp "$work/still.is" "$work/still"
+
+# ---- a daemon that stands still with writes under way, and another that goes on ------
+
+mark6()
+{
+	conf_write "$(stream=m raw_stream 'layout = "mark6";')"
+}
+
+# The disk is one file, in which both write.  The writes of the first wait in its
+# librados until it may go on: then they reach the cluster, late.
+mark6
+CEPH_ARGS=--rados_osd_op_timeout=600 spated_start
+wait_for 30 has_state "$pool" idle
+begin late m
+send good:0:1000
+wait_for 30 came late 1000
+all_kept late 1000
+ceph osd pause >/dev/null
+send good:1000:1000
+wait_for 30 came late 2000
+kill -STOP "$spated_pid"
+ceph osd unpause >/dev/null
+wait_for 60 is_free late
+one=$socket one_conf=$conf one_pid=$spated_pid one_port=$port
+socket=$work/other.sock conf=$work/other.conf
+port_find
+mark6
+"$SPATED" -c "$conf" >>"$work/other.log" 2>&1 &
+spated_pid=$!
+at_end "kill -KILL $spated_pid 2>/dev/null"
+wait_for 60 spated_answers
+wait_for 30 has_state "$pool" idle
+same "packets that are there" "$(beside info late --json | jq .packets)" 1000
+spate record late --stream m --resume --quiet >&2
+sent=1000
+send good:2000:1000
+wait_for 30 came late 2000
+all_kept late 2000
+kill -CONT "$one_pid"
+wait_for 60 grep -q "late.*another one went on with it" "$log"
+send good:3000:1000
+end late
+kill -TERM "$spated_pid"
+wait "$spated_pid"
+socket=$one conf=$one_conf spated_pid=$one_pid port=$one_port
+# That the first one began a block may be known, and that it is lost.
+beside verify late >"$work/verified" || true
+! grep -q damaged "$work/verified" || fail "$(cat "$work/verified")"
+same "packets of both" "$(beside info late --json | jq .packets)" 3000
+beside export late "$work/late.is" --quiet || true
+ideal "$work/late" good:0:1000
+cmp -n "$(stat -c %s "$work/late")" "$work/late.is" "$work/late"
+ideal "$work/late" good:2000:2000
+tail -c "$(stat -c %s "$work/late")" "$work/late.is" | cmp - "$work/late"
+spated_stop
+conf_write "$(raw_stream)"
 
 # ---- an OSD stops, and comes back ------------------------------------------------------
 

@@ -335,6 +335,20 @@ how_open(int flags)
 	return (flags & O_ACCMODE) == O_RDONLY ? DISK_READ : DISK_WRITE;
 }
 
+/* Tells a disk of a file that was opened by way of a folder in which it does not
+ * lie, as the shared file of a Mark6 recording. */
+static int
+belong(const struct remote_file *at, struct disk_file *file, const char *path)
+{
+	const struct disk_ops *ops = at->disk->ops;
+	size_t length = strlen(at->path);
+
+	if (!ops->belongs || !length ||
+	    (!strncmp(path, at->path, length) && path[length] == '/'))
+		return 0;
+	return ops->belongs(file, at->path);
+}
+
 int
 remote_open_at(int at, const char *path, int flags)
 {
@@ -352,7 +366,9 @@ remote_open_at(int at, const char *path, int flags)
 		    a->disk->ops->file_open(a->disk->store, whole, how, &file);
 	if (err)
 		return err;
-	if (flags & O_TRUNC && how != DISK_FOLDER)
+	if (how != DISK_READ && how != DISK_FOLDER)
+		err = belong(a, file, whole);
+	if (!err && flags & O_TRUNC && how != DISK_FOLDER)
 		err = a->disk->ops->cut(file, 0);
 	if (!err)
 		return file_new(a->disk, file, whole,
