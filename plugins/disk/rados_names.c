@@ -100,9 +100,10 @@ name_find(struct disk_store *s, const char *folder, const char *name,
 					     &part);
 	err = rados_read_op_operate(op, s->io, folder, 0);
 	rados_release_read_op(op);
-	if (err || part)
-		return err ? err : part;
-	err = rados_omap_get_next2(found, &key, &val, &key_bytes, &val_bytes);
+	err = err ? err : part;
+	if (!err)
+		err = rados_omap_get_next2(found, &key, &val, &key_bytes,
+					   &val_bytes);
 	if (!err && !key)
 		err = -ENOENT;
 	if (!err && (!val_bytes || val_bytes >= VALUE))
@@ -507,8 +508,7 @@ list_part(struct disk_store *s, const char *object, char last[RADOS_OBJECT],
 				     &part);
 	err = rados_read_op_operate(op, s->io, object, 0);
 	rados_release_read_op(op);
-	if (err || part)
-		return err ? err : part;
+	err = err ? err : part;
 	while (!err &&
 	       !(err = rados_omap_get_next2(found, &key, &val, &key_bytes,
 					    &val_bytes)) &&
