@@ -6,7 +6,7 @@
  *
  * $SPATE_DISK_AGAIN is the same disk by a connection of its own, and
  * $SPATE_DISK_TOOL a program that does to an object of it, by its name, what
- * spate does not do itself: `break` its locks, or `drop` it.
+ * spate does not do itself: `break` its locks, `drop` it, `stop` what keeps it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -687,6 +687,58 @@ START_TEST(may_be_half_removed)
 }
 END_TEST
 
+static void *
+file_try(void *name)
+{
+	return (void *)(intptr_t)opened(name, O_CREAT | O_EXCL | O_RDWR);
+}
+
+/* What was not answered in time may happen after all: then the second attempt
+ * must not find the name taken by the first one. */
+START_TEST(may_be_made_late)
+{
+	char object[256] = "", command[300];
+	pthread_t thread;
+	void *result;
+	FILE *out;
+	int fd;
+
+	if (!getenv("SPATE_DISK_AGAIN"))
+		return;
+	setenv("CEPH_ARGS", "--rados_osd_op_timeout=3", 1);
+	disk = disk_folder_open(getenv("SPATE_DISK"));
+	tool("stop", "t/");
+	FAILS(file_mkdir_at(disk, "t", 0755), ETIMEDOUT);
+	tool("go", "t/");
+	ck_assert_int_eq(file_mkdir_at(disk, "t", 0755), 0);
+	FAILS(file_mkdir_at(disk, "t", 0755), EEXIST);
+
+	dir = opened_in(disk, "t", O_RDONLY | O_DIRECTORY);
+	snprintf(command, sizeof command, "%s beside t/",
+		 getenv("SPATE_DISK_TOOL"));
+	out = popen(command, "r");
+	ck_assert_int_eq(fscanf(out, "%255s", object), 1);
+	pclose(out);
+	/* The object is made, and then its name is not. */
+	tool("stop", object);
+	ck_assert_int_eq(pthread_create(&thread, NULL, file_try, object + 2),
+			 0);
+	usleep(300000);
+	tool("stop", "t/");
+	tool("go", object);
+	ck_assert_int_eq(pthread_join(thread, &result), 0);
+	ck_assert_int_eq((intptr_t)result, -ETIMEDOUT);
+	tool("go", "t/");
+	fd = made(object + 2, "x");
+	has(fd, "x");
+	file_close(fd);
+	removed(object + 2);
+	file_close(dir);
+	ck_assert_int_eq(file_remove_at(disk, "t", AT_REMOVEDIR), 0);
+	file_close(disk);
+}
+END_TEST
+
 static void
 spaces(void)
 {
@@ -721,4 +773,5 @@ can(void)
 SUITE_THREADS("disk", can, are_made_and_written, are_appended_to, may_be_long,
 	      are_in_folders, get_other_names, have_no_name_at_first, are_many,
 	      are_below_the_disk, are_locked, are_written_meanwhile,
-	      are_kept_from_who_lost_the_lock, may_be_half_removed, have_room)
+	      are_kept_from_who_lost_the_lock, may_be_half_removed,
+	      may_be_made_late, have_room)

@@ -24,7 +24,10 @@
 #   ceph_rgw_user NAME KEY SECRET  makes another user
 #   ceph_tool POOL NAMESPACE
 #                        prints the path of a program that does to an object
-#                        there: `break` its locks, or `drop` it
+#                        there: `break` its locks, `drop` it, `stop` the OSD
+#                        that has it first, or let that `go` on; `beside` a
+#                        folder's object it prints a file's that is on other
+#                        OSDs than the first of that
 
 ceph=
 ceph_mon_pid=
@@ -264,15 +267,31 @@ ceph_rgw()
 ceph_tool()
 {
 	cat >"$ceph/tool" <<END
-#!/bin/sh
-do=\$1 object=\$2
+#!/bin/bash
+do=\$1 object=\$2 pid=(${ceph_osd_pid[*]})
 rados() { timeout 60 /usr/bin/rados -p $1 -N $2 "\$@"; }
-[ "\$do" = break ] || exec timeout 60 /usr/bin/rados -p $1 -N $2 rm "\$object"
-rados lock info "\$object" spate --format json |
-	jq -r '.lockers[] | "\(.name) \(.cookie)"' |
-	while read -r name cookie; do
-		rados lock break "\$object" spate "\$name" --lock-cookie "\$cookie"
+acting() { timeout 60 /usr/bin/ceph osd map $1 "\$1" $2 -f json | jq ".acting\$2"; }
+case \$do in
+break)
+	rados lock info "\$object" spate --format json |
+		jq -r '.lockers[] | "\(.name) \(.cookie)"' |
+		while read -r name cookie; do
+			rados lock break "\$object" spate "\$name" \\
+				--lock-cookie "\$cookie"
+		done
+	;;
+drop) rados rm "\$object" ;;
+stop) kill -STOP "\${pid[\$(acting "\$object" '[0]')]}" ;;
+go) kill -CONT "\${pid[\$(acting "\$object" '[0]')]}" ;;
+beside)
+	first=\$(acting "\$object" '[0]')
+	for i in {1..50}; do
+		file=\$object\$i
+		[ "\$(acting "\$file" "|index(\$first)")" != null ] || break
 	done
+	echo "\$file"
+	;;
+esac
 END
 	chmod +x "$ceph/tool"
 	echo "$ceph/tool"
