@@ -146,6 +146,23 @@ socket=$one
 begin both
 socket=$work/other.sock
 refused both spate record both --stream s
+# Of two that take a name in the same moment one has it.
+for n in 1 2 3 4; do
+	"$SPATE" --socket "$one" record "same$n" --stream s >"$work/by.one" 2>&1 &
+	pid=$!
+	by=two
+	spate record "same$n" --stream s >"$work/by.two" 2>&1 || by=one
+	if wait "$pid"; then
+		[ $by = one ] || fail "same$n: both record it"
+	else
+		[ $by = two ] || fail "same$n: nobody has it: $(cat "$work"/by.*)"
+	fi
+	"$SPATE" --socket "$one" stop "same$n" >/dev/null 2>&1 || true
+	spate stop "same$n" >/dev/null 2>&1 || true
+	same "state of same$n" \
+		"$(beside info "same$n" --json | jq -r .state)" complete
+	beside rm "same$n" --yes >/dev/null
+done
 # But it can send what the first one records.
 inbox_make 1
 inbox_start

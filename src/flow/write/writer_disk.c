@@ -255,6 +255,14 @@ error_text(int err)
 		return "no file may be that long there (LimitFSIZE= or ulimit "
 		       "-f of spated, or its file system)";
 	case -ETIMEDOUT: return "it did not answer in time";
+	case -EEXIST: return "another recording has that name there";
+	case -EALREADY:
+		return "the recording there has been ended, perhaps by spate "
+		       "recover";
+	case -EBUSY: return "another process has the recording there";
+	case -ESTALE:
+		return "another recorder took the recording there over, as "
+		       "this one stood still";
 	default: return disk_why(err);
 	}
 }
