@@ -287,6 +287,7 @@ kill -STOP "$spated_pid"
 ceph osd unpause >/dev/null
 wait_for 60 is_free late
 one=$socket one_conf=$conf one_pid=$spated_pid one_port=$port
+at_end "kill -KILL $one_pid 2>/dev/null"
 socket=$work/other.sock conf=$work/other.conf
 port_find
 mark6
