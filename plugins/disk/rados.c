@@ -48,39 +48,48 @@ text_until(const char *from, const char *end, char to[TEXT])
 	return from + length;
 }
 
+/* Returns where the value of an option goes; NULL: there is none of this name. */
+static char *
+option_of(struct place *p, const char *key)
+{
+	return !strcmp(key, "conf")   ? p->conf
+	       : !strcmp(key, "user") ? p->user
+	       : !strcmp(key, "data") ? p->data
+				      : NULL;
+}
+
 /* Reads "pool/namespace?conf=...&user=...". */
 static int
 place_read(struct place *p, const char *text, char *why, size_t why_bytes)
 {
-	char key[TEXT];
+	char key[TEXT], *value;
 
 	*p = (struct place){ 0 };
 	text = text_until(text, "/?", p->pool);
 	if (*text == '/')
 		text = text_until(text + 1, "?", p->name_space);
+	if (!*p->pool || strchr(p->name_space, '/')) {
+		snprintf(why, why_bytes,
+			 "its form is rados://pool/namespace, and a namespace "
+			 "has no '/'");
+		return -EINVAL;
+	}
 	while (*text) {
-		char *value = NULL;
-
 		text = text_until(text + 1, "=&", key);
-		if (*text == '=' && !strcmp(key, "conf"))
-			value = p->conf;
-		else if (*text == '=' && !strcmp(key, "user"))
-			value = p->user;
-		else if (*text == '=' && !strcmp(key, "data"))
-			value = p->data;
-		if (!value) {
+		value = *text == '=' ? option_of(p, key) : NULL;
+		if (!value || !text[1] || text[1] == '&') {
 			snprintf(why, why_bytes,
-				 "'%s' is none of its options, which are "
-				 "conf, user and data",
-				 key);
+				 option_of(p, key)
+				     ? "its option %.100s has no value, as in "
+				       "?%.100s=NAME"
+				     : "'%.100s' is none of its options, which "
+				       "are conf, user and data",
+				 key, key);
 			return -EINVAL;
 		}
 		text = text_until(text + 1, "&", value);
 	}
-	if (*p->pool && !strchr(p->name_space, '/'))
-		return 0;
-	snprintf(why, why_bytes, "its form is rados://pool/namespace");
-	return -EINVAL;
+	return 0;
 }
 
 /* ---- room -------------------------------------------------------------------- */
@@ -519,6 +528,14 @@ ceph_open(struct disk_store **store, const struct disk_args *a)
 	return err;
 }
 
+static int
+ceph_check(const struct disk_args *a)
+{
+	struct place p;
+
+	return place_read(&p, a->place, a->why, a->why_bytes);
+}
+
 /* Nothing is left to do: a write is answered when it is durable. */
 static int
 ceph_sync(struct disk_file *f)
@@ -551,4 +568,5 @@ SPATE_PLUGIN const struct disk_ops spate_disk = {
 	.room = ceph_room,
 	.write_start = ceph_data_write_start,
 	.belongs = ceph_belongs,
+	.check = ceph_check,
 };

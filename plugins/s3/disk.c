@@ -565,10 +565,21 @@ s3_open(struct disk_store **store, const struct disk_args *args)
 	return err;
 }
 
+static int
+s3_check(const struct disk_args *args)
+{
+	struct s3_account account;
+	char url[PATH];
+
+	snprintf(url, sizeof url, "s3://%s", args->place);
+	return s3_url_read(&account, url, args->why, (uint32_t)args->why_bytes);
+}
+
 SPATE_PLUGIN const struct disk_ops spate_disk = {
 	.head = { .abi = SPATE_ABI,
 		  .bytes = sizeof(struct disk_ops),
 		  .name = "s3",
+		  .flags = DISK_READ_ONLY,
 		  .help = "reads recordings in a bucket of S3" },
 	.open = s3_open,
 	.file_open = s3_file_open,
@@ -588,4 +599,5 @@ SPATE_PLUGIN const struct disk_ops spate_disk = {
 	.link = s3_link,
 	.list = s3_list,
 	.room = s3_room,
+	.check = s3_check,
 };

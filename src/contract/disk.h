@@ -13,7 +13,7 @@
  * files in folders, by what recordings need of it, and of no more.  Its name is
  * the scheme of its disks: disk-rados.so has those of "rados://pool/namespace".
  *
- *   open -> { file_open -> { read, write, append ... } -> file_close }*
+ *   check -> open -> { file_open -> { read, write, append ... } -> file_close }*
  *
  * A disk is opened once in a process and stays open, as its plugin stays loaded.
  * Callbacks return 0, or what they say, or -errno.  Any thread may call them,
@@ -62,6 +62,10 @@ struct disk_stat {
 struct disk_room {
 	uint64_t total, free;
 }; /* bytes */
+
+enum {
+	DISK_READ_ONLY = 1, /* head.flags: nothing can be recorded on it */
+};
 
 enum disk_lock { DISK_UNLOCK, DISK_SHARED, DISK_EXCLUSIVE };
 
@@ -151,6 +155,13 @@ struct disk_ops {
 	/* Says that a file, just opened to be written, belongs to another folder
 	 * than the one it is in: locks there count for it.  NULL: they do not. */
 	int (*belongs)(struct disk_file *file, const char *folder);
+
+	/*
+	 * Checks the place, without looking at anything outside of it.  0, or
+	 * -EINVAL with `why`, which says what would work.  NULL: every place may
+	 * be one.
+	 */
+	int (*check)(const struct disk_args *args);
 };
 
 #endif

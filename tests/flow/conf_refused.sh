@@ -18,8 +18,14 @@ wrong()
 # stands_at TEXT: the last refusal is at the line of TEXT
 stands_at()
 {
-	grep -q "^spated: $conf:$(grep -nF "$1" "$conf" | cut -d: -f1): " \
-		"$work/refused" || fail "not the line of $1"
+	stands_in "$conf" "$1"
+}
+
+# stands_in FILE TEXT
+stands_in()
+{
+	grep -q "^spated: $1:$(grep -nF "$2" "$1" | cut -d: -f1): " \
+		"$work/refused" || fail "not the line of $2"
 }
 
 disks_make 2
@@ -115,7 +121,10 @@ grep -q 'memory    14 blocks (2 x 3 parts + 2 x 2 disks + 4), 13' "$work/out"
 # What can never be a disk, and one that is named twice.
 disks_are()
 {
-	sed "s|^disks = .*|disks = [ $1 ];|" "$conf" >"$work/other.conf"
+	{
+		echo "disks = [ $1 ];"
+		sed '/^disks = /d' "$conf"
+	} >"$work/other.conf"
 }
 
 disks_wrong()
@@ -130,6 +139,39 @@ disks_wrong '""' '"" in `disks` is no absolute path'
 disks_wrong "\"${disks[0]}\", \"mnt/disk*\"" \
 	'"mnt/disk*" in `disks` is no absolute path'
 disks_wrong "\"$work/file\"" "is a file, and no folder"
+
+# URLs that can never be disks, each at its own line.
+urls_wrong()
+{
+	disks_wrong "\"${disks[0]}\",
+		\"$1\"" "$2"
+	stands_in "$work/other.conf" "\"$1\""
+}
+urls_wrong "foo://x" "there is no disk plugin 'foo'"
+urls_wrong "foo:/x" "is no absolute path"
+if [ -e "$top_builddir/plugins/.libs/disk-rados.so" ]; then
+	form="its form is rados://pool/namespace"
+	urls_wrong "rados://" "$form"
+	urls_wrong "rados:///r" "$form"
+	urls_wrong "rados://vlbi/a/b" "$form"
+	urls_wrong "rados://vlbi/r?usr=x" "'usr' is none of its options"
+	urls_wrong "rados://vlbi/r?user=" "its option user has no value"
+	urls_wrong "RADOS://vlbi/r" "schemes are written small: rados://vlbi/r"
+	# What a cluster would have to say is a warning, as it may come.
+	disks_are "\"${disks[0]}\", \"rados://vlbi/r/?conf=$work/no\""
+	refused "a namespace has no" "$SPATED" -n -c "$work/other.conf"
+	disks_are "\"${disks[0]}\", \"rados://vlbi/r?conf=$work/no\""
+	"$SPATED" -n -c "$work/other.conf" >"$work/out" 2>"$work/warned"
+	grep -q 'warn .*rados://vlbi/r' "$work/warned" || fail "no warning"
+else
+	say "disk-rados is not built: its URLs are not tried"
+fi
+if [ -e "$top_builddir/plugins/.libs/disk-s3.so" ]; then
+	urls_wrong "s3://b/x" "names no bucket"
+	urls_wrong "s3://bucket/x" "nothing can be recorded on s3://bucket/x"
+else
+	say "disk-s3 is not built: its URLs are not tried"
+fi
 ln -s "${disks[0]}" "$work/link"
 disks_are "\"${disks[0]}\", \"$work/link\""
 "$SPATED" -n -c "$work/other.conf" >"$work/out"

@@ -120,6 +120,21 @@ exported away "$work/away.is"
 spate rm away --yes >/dev/null
 [ ! -e "$work/a/away" ] && [ ! -e "$work/e/away" ] || fail "rm left something"
 
+# Added by hand: what is wrong is said of the URL, and of no folder.
+refused "its form is folder:///PATH" spate disks add "folder://$work/b?user=x"
+refused "there is no disk plugin 'floder'" spate disks add "floder://$work/b"
+refused "cannot add folder://$work/nowhere: No such file" \
+	spate disks add "folder://$work/nowhere"
+! grep -q "name a folder" "$work/refused" || fail "$(cat "$work/refused")"
+refused "schemes are written small" "$SPATE" ls --disks "FOLDER://$work/a"
+
+# A configuration with a URL that can never be a disk is not taken.
+cp "$conf" "$work/good.conf"
+sed -i "s|^disks = .*|disks = [ \"folder://$work/a\", \"folder://\" ];|" "$conf"
+refused "$conf:$(grep -n '^disks' "$conf" | cut -d: -f1): folder:// is no disk" \
+	spate reload
+mv "$work/good.conf" "$conf"
+
 # A daemon of which the disk is not there at the start.
 spated_stop
 touch "$work/away"

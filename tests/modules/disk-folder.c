@@ -50,6 +50,15 @@ path_of(const char *path)
 }
 
 static int
+folder_check(const struct disk_args *a)
+{
+	if (*a->place == '/' && !strchr(a->place, '?'))
+		return 0;
+	snprintf(a->why, a->why_bytes, "its form is folder:///PATH");
+	return -EINVAL;
+}
+
+static int
 folder_open(struct disk_store **store, const struct disk_args *a)
 {
 	struct disk_store *s;
@@ -369,4 +378,5 @@ SPATE_PLUGIN const struct disk_ops spate_disk = {
 	.list = folder_list,
 	.room = folder_room,
 	.write_start = write_start,
+	.check = folder_check,
 };

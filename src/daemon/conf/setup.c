@@ -27,22 +27,30 @@
 #include "daemon/conf/stream_vary.h"
 #include "flow/memory/arena.h"
 #include "net/allow.h"
+#include "store/disk/remote.h"
 
-/* Refuses relative paths: the disk watch would wait for them for ever. */
+/* Refuses relative paths, which the disk watch would wait for for ever, and
+ * URLs that can never be disks. */
 static int
 paths_check(const struct setup *c, struct fault *fault)
 {
-	const config_setting_t *disks =
+	config_setting_t *disks =
 	    config_setting_get_member(conf_root(c->conf), "disks");
 
 	for (unsigned i = 0; i < c->o.disks.n; i++) {
-		if (disk_is_absolute(c->o.disks.text[i]))
+		const char *path = c->o.disks.text[i];
+		config_setting_t *one = config_setting_get_elem(disks, i);
+		int err = remote_check(path, true, fault);
+
+		if (!err && disk_is_absolute(path))
 			continue;
-		fault_set(fault, -EINVAL, "conf",
-			  "%s: \"%s\" in `disks` is no absolute path",
-			  conf_where(c->conf, disks), c->o.disks.text[i]);
-		fault_hint(fault, "disks = [ \"/mnt/disk*\" ];");
-		return -EINVAL;
+		if (!err) {
+			err = fault_set(fault, -EINVAL, "conf",
+					"\"%s\" in `disks` is no absolute path",
+					path);
+			fault_hint(fault, "disks = [ \"/mnt/disk*\" ];");
+		}
+		return conf_blame(c->conf, one ? one : disks, err, fault);
 	}
 	return 0;
 }

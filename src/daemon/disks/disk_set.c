@@ -511,6 +511,7 @@ look(const struct disk_set *f, struct disk *disk, bool force,
 {
 	const char *pattern = pattern_of(f, disk->path);
 	struct disk_id root = { 0 };
+	char why[sizeof fault->why];
 	const char *twin;
 	int err;
 
@@ -527,6 +528,9 @@ look(const struct disk_set *f, struct disk *disk, bool force,
 			  "configuration takes mount points",
 			  pattern);
 		fault_hint(fault, "mount it: then it takes part by itself");
+	} else if (err && remote_is_path(disk->path)) {
+		remote_why(disk->path, why, sizeof why);
+		refuse(fault, err, disk->path, *why ? why : strerror(-err));
 	} else if (err) {
 		refuse(fault, err, disk->path, strerror(-err));
 		fault_hint(fault, "%s",
@@ -574,8 +578,7 @@ path_take(char out[4096], const char *path, struct fault *fault)
 		fault_hint(fault, "as in /mnt/disk3");
 		return -EINVAL;
 	}
-	while (length > 1 && path[length - 1] == '/')
-		length--;
+	length = disk_path_length(path);
 	memcpy(out, path, length);
 	out[length] = '\0';
 	return 0;

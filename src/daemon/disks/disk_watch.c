@@ -138,13 +138,10 @@ static void
 list_add(struct disk_watch_list *l, const char *path, bool mount)
 {
 	struct disk_watch_disk d = { .mount = mount };
-	size_t length = strlen(path);
-	char *copy = strdup(path);
+	char *copy = strndup(path, disk_path_length(path));
 
 	if (!copy)
 		return;
-	while (length > 1 && copy[length - 1] == '/')
-		copy[--length] = '\0';
 	d.there = !disk_look(copy, mount, &d.id);
 	d.path = copy;
 	d.twin = d.there && has_twin(l, &d.id);

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "daemon/disks/housekeeping.h"
 #include "daemon/sessions/report.h"
+#include "store/disk/remote.h"
 #include "store/foreign/foreign.h"
 
 #define PATIENCE INT64_C(30000000000)
@@ -67,6 +68,8 @@ verb_disks_add(struct daemon *d, struct server_ticket ticket,
 	struct disk_looked found;
 	int number;
 
+	if (path && remote_check(path, true, fault))
+		return -EINVAL;
 	/* The event loop touches only a path that answers, and no remote disk:
 	 * that may answer now, and not the next time. */
 	if (path && disk_is_absolute(path) &&

@@ -41,6 +41,18 @@ disk_is_absolute(const char *path)
 	return *path == '/' || remote_is_path(path);
 }
 
+size_t
+disk_path_length(const char *path)
+{
+	size_t length = strlen(path), least = 1;
+
+	if (remote_is_path(path))
+		least = (size_t)(strstr(path, "://") - path) + strlen("://");
+	while (length > least && path[length - 1] == '/')
+		length--;
+	return length;
+}
+
 bool
 disk_path_same(const char *a, const char *b)
 {
@@ -70,12 +82,10 @@ disk_list_next(char **list)
 bool
 disk_matches(const char *pattern, const char *path)
 {
-	size_t length = strlen(pattern);
+	size_t length = disk_path_length(pattern);
 
 	if (disk_is_pattern(pattern))
 		return !fnmatch(pattern, path, FNM_PATHNAME | FNM_PERIOD);
-	while (length > 1 && pattern[length - 1] == '/')
-		length--;
 	return !strncmp(pattern, path, length) && !path[length];
 }
 
@@ -422,13 +432,10 @@ add(struct disks *disks, const char *path, bool must_be_mounted)
 	struct disk disk = { .fd = -1, .mount = must_be_mounted };
 	struct disk *grown;
 	int err;
-	size_t length = strlen(path);
 
-	disk.path = strdup(path);
+	disk.path = strndup(path, disk_path_length(path));
 	if (!disk.path)
 		return -ENOMEM;
-	while (length > 1 && disk.path[length - 1] == '/')
-		disk.path[--length] = '\0';
 	if (is_known(disks, disk.path))
 		goto skip;
 	err = disk_open(&disk);
@@ -508,6 +515,9 @@ disks_find(struct disks *disks, const struct option_texts *patterns,
 		const char *pattern = patterns->text[i];
 		size_t matches = 0;
 
+		err = remote_check(pattern, false, fault);
+		if (err && err != -ENOENT)
+			break;
 		if (disk_is_pattern(pattern))
 			err = add_matches(disks, pattern, &matches);
 		else

@@ -125,6 +125,10 @@ bool disk_is_pattern(const char *path);
  * slash, or with a scheme. */
 bool disk_is_absolute(const char *path);
 
+/* Returns a path's length without the slashes at its end, but with those of its
+ * scheme, and of "/". */
+size_t disk_path_length(const char *path);
+
 /* True if two paths are of the same disk, as a recording's metadata names it: a
  * remote one may have other options behind a '?'. */
 bool disk_path_same(const char *a, const char *b);

@@ -10,6 +10,7 @@
  * A child of the process makes connections of its own, since the threads behind
  * those of its parent are not in it.
  */
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +27,7 @@
 
 #include "base/log.h"
 #include "base/module.h"
+#include "store/disk/disk.h"
 #include "store/disk/remote.h"
 
 enum { PATH_BYTES = 1024, UNIT = 4096 };
@@ -41,7 +43,8 @@ struct remote_disk {
 	struct host host;
 	atomic_uint tries; /* to open it; raised as one ends */
 	int err;	   /* of the last one */
-	char said[320];	   /* why it could not be opened, as it was logged */
+	char said[sizeof(
+	    struct fault)]; /* why it could not be opened, as it was logged */
 };
 
 /* An open file, or a folder. */
@@ -251,7 +254,12 @@ static void
 say(struct remote_disk *d, const struct fault *fault)
 {
 	const char *why = !fault ? "" : *fault->why ? fault->why : fault->what;
+	char line[sizeof *fault];
 
+	if (fault && !d->ops) {
+		fault_line(fault, line, sizeof line);
+		why = line; /* which plugins there are */
+	}
 	if (!strncmp(d->said, why, sizeof d->said - 1))
 		return;
 	snprintf(d->said, sizeof d->said, "%s", why);
@@ -259,21 +267,69 @@ say(struct remote_disk *d, const struct fault *fault)
 		log_line(LEVEL_WARN, d->path, "%s", why);
 }
 
+/* Loads the plugin that a path's scheme names. */
+static int
+plugin_load(const char *path, const struct disk_ops **ops, struct fault *fault)
+{
+	char scheme[64], lower[64];
+	int n = snprintf(scheme, sizeof scheme, "%.*s",
+			 (int)(strstr(path, "://") - path), path);
+	int err = module_disk(scheme, ops, fault);
+
+	for (int i = 0; i <= n && i < (int)sizeof lower; i++)
+		lower[i] = (char)tolower((unsigned char)scheme[i]);
+	if (err == -ENOENT && n < (int)sizeof lower && strcmp(lower, scheme))
+		fault_hint(fault, "schemes are written small: %s%.200s", lower,
+			   path + n);
+	return err;
+}
+
+int
+remote_check(const char *path, bool writes, struct fault *fault)
+{
+	char why[sizeof fault->why] = "", place[PATH_BYTES];
+	struct disk_args args = { .why = why, .why_bytes = sizeof why };
+	const struct disk_ops *ops;
+	struct host host;
+	int err;
+
+	if (!remote_is_path(path))
+		return 0;
+	err = plugin_load(path, &ops, fault);
+	if (err)
+		return -ENOENT;
+	host = log_host(path);
+	args.host = &host;
+	snprintf(place, sizeof place, "%.*s", (int)disk_path_length(path),
+		 path);
+	args.place = strstr(place, "://") + 3;
+	err = ops->check ? ops->check(&args) : 0;
+	if (err) {
+		fault_set(fault, err, "bad-disk", "%.200s is no disk", path);
+		fault_why(fault, "%s", why);
+	} else if (writes && ops->head.flags & DISK_READ_ONLY) {
+		err = fault_set(fault, -EROFS, "bad-disk",
+				"nothing can be recorded on %.200s", path);
+		fault_why(fault, "a disk of %s:// can only be read",
+			  ops->head.name);
+		fault_hint(fault, "record on a folder; 'spate send' brings "
+				  "recordings there");
+	}
+	return err;
+}
+
 /* Loads the plugin and opens the disk, unless both was done. */
 static int
 disk_connect(struct remote_disk *d, struct fault *fault)
 {
-	const char *place = strstr(d->path, "://") + 3;
-	char scheme[64], why[sizeof fault->why] = "";
+	char why[sizeof fault->why] = "";
 	const struct disk_args args = { .host = &d->host,
-					.place = place,
+					.place = strstr(d->path, "://") + 3,
 					.why = why,
 					.why_bytes = sizeof why };
 	unsigned tries;
 	int err = 0;
 
-	snprintf(scheme, sizeof scheme, "%.*s", (int)(place - 3 - d->path),
-		 d->path);
 	tries = atomic_load(&d->tries);
 	pthread_mutex_lock(&d->lock);
 	/* Another thread tried while this one waited: once is enough. */
@@ -283,7 +339,7 @@ disk_connect(struct remote_disk *d, struct fault *fault)
 		fault_set(fault, err, "io", "cannot open %s: %s", d->path,
 			  strerror(-err));
 	if (!err && !d->ops)
-		err = module_disk(scheme, &d->ops, fault);
+		err = plugin_load(d->path, &d->ops, fault);
 	if (!err && !d->store) {
 		err = d->ops->open(&d->store, &args);
 		if (err) {
@@ -298,6 +354,19 @@ disk_connect(struct remote_disk *d, struct fault *fault)
 	}
 	pthread_mutex_unlock(&d->lock);
 	return err;
+}
+
+void
+remote_why(const char *path, char *why, size_t bytes)
+{
+	struct remote_disk *d = disk_entry(path);
+
+	*why = '\0';
+	if (!d)
+		return;
+	pthread_mutex_lock(&d->lock);
+	snprintf(why, bytes, "%s", d->said);
+	pthread_mutex_unlock(&d->lock);
 }
 
 int

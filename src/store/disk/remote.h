@@ -35,6 +35,17 @@ file_is_remote(int fd)
 /* True if a disk's path has a scheme. */
 bool remote_is_path(const char *path);
 
+/*
+ * Checks a disk's path by itself: its scheme, its form, its options, and with
+ * `writes` whether such a disk can be recorded on at all.  Loads its plugin, but
+ * asks no cluster.  0, also for a folder's path; -ENOENT if there is no plugin for
+ * it; or another -errno; with a fault.
+ */
+int remote_check(const char *path, bool writes, struct fault *fault);
+
+/* Writes why a disk could not be opened the last time, or "". */
+void remote_why(const char *path, char *why, size_t bytes);
+
 /* Opens a disk, and returns the handle of its folder; or -errno, with a fault
  * unless that is NULL. */
 int remote_open(const char *path, struct fault *fault);
