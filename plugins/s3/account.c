@@ -279,6 +279,30 @@ keys_read(struct s3_account *a, const struct s3_options *o, char *endpoint,
 	return -EACCES;
 }
 
+int
+s3_endpoint_check(const char *endpoint, char *why, uint32_t why_bytes)
+{
+	const char *host = NULL;
+
+	if (!strncmp(endpoint, "http://", strlen("http://")))
+		host = endpoint + strlen("http://");
+	else if (!strncmp(endpoint, "https://", strlen("https://")))
+		host = endpoint + strlen("https://");
+	/* Endpoints are in sentences and facts, where no password may be. */
+	if (strchr(endpoint, '@'))
+		snprintf(why, why_bytes,
+			 "the endpoint has a user's name in it ('@'): keys "
+			 "belong into ~/.aws/credentials");
+	else if (!host || !*host || strchr("/?#:", *host))
+		snprintf(
+		    why, why_bytes,
+		    "the endpoint '%.200s' is no URL, as http://minio:9000",
+		    endpoint);
+	else
+		return 0;
+	return -EINVAL;
+}
+
 /* Makes the URL of the bucket.  Amazon wants it in the host's name, where its
  * certificates know no further dots; other servers mostly have no such names. */
 static int
@@ -292,21 +316,9 @@ base_make(struct s3_account *a, const struct s3_options *o, char *endpoint,
 	if (amazon)
 		snprintf(endpoint, 300, "https://s3.%s.amazonaws.com",
 			 a->region);
-	/* Endpoints are in sentences and facts, where no password may be. */
-	if (strchr(endpoint, '@')) {
-		snprintf(why, why_bytes,
-			 "the endpoint has a user's name in it ('@'): keys "
-			 "belong into ~/.aws/credentials");
+	if (s3_endpoint_check(endpoint, why, why_bytes))
 		return -EINVAL;
-	}
 	at = strstr(endpoint, "://");
-	if (!at || (strncmp(endpoint, "http", 4) != 0)) {
-		snprintf(
-		    why, why_bytes,
-		    "the endpoint '%.200s' is no URL, as http://minio:9000",
-		    endpoint);
-		return -EINVAL;
-	}
 	*at = '\0';
 	at += strlen("://");
 	at[strcspn(at, "/?#")] = '\0';

@@ -44,6 +44,9 @@ struct s3_account {
 int s3_url_read(struct s3_account *a, const char *url, char *why,
 		uint32_t why_bytes);
 
+/* Checks the URL of a server.  0, or -EINVAL with a sentence. */
+int s3_endpoint_check(const char *endpoint, char *why, uint32_t why_bytes);
+
 /* Makes an account: the URL, and what options, environment and files say.  0,
  * or -errno with a sentence.  Reads files.  Clear it in either case. */
 int s3_account_make(struct s3_account *a, const struct s3_options *o,

@@ -1009,6 +1009,16 @@ s3_check(const struct send_args *args)
 	return s3_url_read(&account, args->to, args->why, args->why_bytes);
 }
 
+static const char *
+s3_option_wrong(const void *options, char *why, uint32_t why_bytes)
+{
+	const struct s3_options *o = options;
+
+	return o->endpoint && s3_endpoint_check(o->endpoint, why, why_bytes)
+		   ? "endpoint"
+		   : NULL;
+}
+
 static const struct object_ops objects = {
 	.open = s3_open,
 	.begin = s3_begin,
@@ -1028,4 +1038,5 @@ SPATE_PLUGIN const struct send_ops spate_send = {
 		  .options_bytes = sizeof(struct s3_options) },
 	.check = s3_check,
 	.objects = &objects,
+	.option_wrong = s3_option_wrong,
 };

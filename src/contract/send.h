@@ -237,6 +237,14 @@ struct send_ops {
 	 * has no other callback but check.  NULL: it sends packets.
 	 */
 	const struct object_ops *objects;
+
+	/*
+	 * Checks what the table of options cannot, when the configuration is
+	 * read.  Returns NULL, or the name of the option that is wrong, with
+	 * `why`.  NULL: the table is all.
+	 */
+	const char *(*option_wrong)(const void *options, char *why,
+				    uint32_t why_bytes);
 };
 
 #endif

@@ -200,6 +200,11 @@ group_wrong 'vsi : { listen = [ "[::1]:2620", "[::1]:2620" ]; };' \
 group_wrong 'vsi : { listen = "127.0.0.1:2620"; streams = [ "s", "s" ]; };' \
 	"stream 's' is named twice"
 
+if [ -e "$top_builddir/plugins/.libs/send-s3.so" ]; then
+	group_wrong 'send : { s3 : { endpoint = "minio:9000"; }; };' \
+		"the endpoint 'minio:9000' is no URL"
+fi
+
 # Parity that does less than its name says is taken, with a warning.
 udp='format = "vdif"; prefix = 8; payload = 8032; fps = 2000;'
 warns "without parity until there are 3 disks" "$udp parity = 2;"

@@ -90,6 +90,9 @@ way_fill(struct setup_send *s, config_setting_t *group,
 {
 	struct setup_send_way *way = &s->way[s->ways];
 	struct conf_part part = { ops->head.options, NULL };
+	char why[SEND_SENTENCE] = "";
+	const char *key;
+	int err;
 
 	*way = (struct setup_send_way){
 		.ops = ops,
@@ -99,7 +102,14 @@ way_fill(struct setup_send *s, config_setting_t *group,
 		return fault_no_memory(fault);
 	s->ways++;
 	part.out = way->options;
-	return conf_fill(s->conf, group, &part, 1, NULL, fault);
+	err = conf_fill(s->conf, group, &part, 1, NULL, fault);
+	key = !err && group && ops->option_wrong
+		  ? ops->option_wrong(way->options, why, sizeof why)
+		  : NULL;
+	if (!key)
+		return err;
+	fault_set(fault, -EINVAL, "conf", "send: %s: %s", ops->head.name, why);
+	return conf_blame_key(s->conf, group, key, fault);
 }
 
 static config_setting_t *

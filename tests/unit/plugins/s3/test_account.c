@@ -57,6 +57,24 @@ START_TEST(urls_are_read)
 }
 END_TEST
 
+START_TEST(endpoints_are_urls)
+{
+	static const char *const bad[] = { "minio:9000",   "htp://minio",
+					   "http://",	   "https:///x",
+					   "http://:9000", "https://me:word@x",
+					   "httpx://minio" };
+
+	ck_assert_int_eq(
+	    s3_endpoint_check("http://minio:9000", why, sizeof why), 0);
+	ck_assert_int_eq(s3_endpoint_check("https://s3.x/", why, sizeof why),
+			 0);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		ck_assert_msg(s3_endpoint_check(bad[i], why, sizeof why) ==
+				  -EINVAL,
+			      "%s is no URL", bad[i]);
+}
+END_TEST
+
 START_TEST(text_is_escaped)
 {
 	char to[32];
@@ -173,5 +191,5 @@ START_TEST(an_endpoint_has_no_password)
 }
 END_TEST
 
-SUITE("account", an_endpoint_has_no_password, urls_are_read, text_is_escaped,
-      keys_are_found)
+SUITE("account", an_endpoint_has_no_password, endpoints_are_urls, urls_are_read,
+      text_is_escaped, keys_are_found)
