@@ -73,6 +73,7 @@ enum {
 	X(JSON, streams, ANSWER_COLUMNS, "list of names", "stream")            \
 	X(TEXT, to, ANSWER_COLUMNS, "URL of a send or relay", "to")            \
 	X(TEXT, send, ANSWER, "URL to which a recording is sent, too")         \
+	X(TEXT, unsent, ANSWER, "why it is not sent there")                    \
 	X(INTEGER, priority, ANSWER_COLUMNS, "the higher one is kept",         \
 	  "priority")                                                          \
 	X(BYTES, volume, ANSWER_CHECK | ANSWER_CHECK_COLUMN,                   \
@@ -182,6 +183,8 @@ enum {
 	X(JSON, recordings, ANSWER, "list of those that run: INFO_KEYS")       \
 	X(JSON, sends, ANSWER, "list of those that wait or run: SEND_KEYS")    \
 	X(COUNT, sends_n, ANSWER, "transfers that run")                        \
+	X(COUNT, sends_failed, ANSWER,                                         \
+	  "transfers that have failed since spated was started")               \
 	X(JSON, inbox, ANSWER, "list of copies that come in: COPY_KEYS")       \
 	X(JSON, disks, ANSWER, "list: DISK_KEYS")                              \
 	X(COUNT, streams_n, ANSWER, "streams of the configuration")            \

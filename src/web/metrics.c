@@ -88,6 +88,8 @@ static const struct metric metrics[] = {
 	STATUS(GAUGE, "start_time_seconds", started,
 	       "When spated was started, in seconds since 1970"),
 	STATUS(GAUGE, "transfers_running", sends_n, "Transfers that run"),
+	STATUS(COUNTER, "transfers_failed", sends_failed,
+	       "Transfers that have failed"),
 	MEMORY(GAUGE, "memory_bytes", bytes, "Memory for blocks"),
 	MEMORY(GAUGE, "memory_used_bytes", borrowed,
 	       "Memory for blocks that is in use"),

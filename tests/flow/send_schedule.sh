@@ -126,3 +126,37 @@ same "stopped by hand" "$(sends "$id" .state)" stopped
 wait_for 20 is_row z relay done
 rm "$folder/y.conf"
 spated_stop
+
+# ---- recorded, but not sent ---------------------------------------------
+
+rm "$folder/x.conf"
+sed -i '1i send_patience = "1s";' "$conf"
+spated_start
+failed_before=$(spate status --json | jq .sends_failed)
+cat >"$work/not.conf" <<END
+scans = (
+  { name = "n1"; stream = "s"; send = "foo:/c"; start = "$(stamp 2)"; duration = "2s"; },
+  { name = "n2"; stream = "s"; send = "tcp://127.0.0.1:$((port + 1))";
+    start = "$(stamp 2)"; duration = "2s"; }
+);
+END
+refused "1 of 2 scans will be recorded, but not sent" \
+	spate schedule check "$work/not.conf"
+grep -qF "not sent: 'foo:/c' is no URL to send to" "$work/refused"
+refused "1 of 2 scans will be recorded, but not sent" \
+	spate schedule add "$work/not.conf"
+wait_for 20 is_row n2 record running
+gen "${sent_packets[@]}" --packets 200 --rate 20Mbps
+wait_for 30 is_row n1 record done
+wait_for 30 is_row n2 record done
+wait_for 60 eval '[ "$(row n2 record .unsent)" != null ]'
+same "why" "$(row n2 record .unsent)" "$(ended_of n2 send .why)"
+same "transfers that failed" "$(spate status --json | jq .sends_failed)" \
+	$((failed_before + 2))
+spate schedule ls --all >"$work/out"
+grep -qE '^ *[0-9]+ +n1 .*done .*not sent: ' "$work/out" || fail "$(cat "$work/out")"
+grep -qE '^ *[0-9]+ +n2 .*done .*not sent: ' "$work/out" || fail "$(cat "$work/out")"
+spated_stop
+spated_start
+same "after a restart" "$(row n2 record '.unsent != null')" true
+spated_stop

@@ -17,7 +17,8 @@ from datetime import datetime
 
 # Metric without `spate_`: key of its object.  What is derived is in derived().
 KEYS = {
-    "status": {"start_time_seconds": "started", "transfers_running": "sends_n"},
+    "status": {"start_time_seconds": "started", "transfers_running": "sends_n",
+               "transfers_failed_total": "sends_failed"},
     "memory": {"memory_bytes": "bytes", "memory_used_bytes": "borrowed",
                "memory_lent_bytes": "lent", "memory_ready_bytes": "ready",
                "memory_locked": "locked"},

@@ -133,20 +133,26 @@ refused_fail(const json_t *scans)
 {
 	const json_t *scan;
 	struct fault fault;
-	unsigned refused = 0;
+	unsigned refused = 0, unsent = 0;
 	size_t i;
 
 	json_array_foreach(scans, i, scan) {
-		const char *verdict = answer_scan(scan).verdict;
+		const struct answer_scan s = answer_scan(scan);
 
-		refused += verdict && !strcmp(verdict, "refused");
+		refused += s.verdict && !strcmp(s.verdict, "refused");
+		unsent += s.unsent && *s.unsent;
 	}
-	if (!refused)
+	if (!refused && !unsent)
 		return CLI_DONE;
 	fflush(stdout);
-	fault_set(&fault, -ENOSPC, "no-room",
-		  "%u of %zu scans will not be recorded", refused,
-		  json_array_size(scans));
+	if (refused)
+		fault_set(&fault, -ENOSPC, "no-room",
+			  "%u of %zu scans will not be recorded", refused,
+			  json_array_size(scans));
+	else
+		fault_set(&fault, -EINVAL, "conf",
+			  "%u of %zu scans will be recorded, but not sent",
+			  unsent, json_array_size(scans));
 	fault_hint(&fault, "the last column says why");
 	return cli_fail(&fault);
 }

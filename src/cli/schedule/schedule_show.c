@@ -76,16 +76,22 @@ cell_next(char text[TABLE_CELL], const struct answer_scan *s)
 	return text;
 }
 
-/* Writes the real name of the recording, if it differs, and the reason. */
+/* Writes the real name of the recording, if it differs, the reason, and why it
+ * is not sent. */
 static const char *
 cell_why(char text[TABLE_CELL], const struct answer_scan *s)
 {
 	const char *why = s->reason && *s->reason ? s->reason : s->why;
 	bool renamed = s->recording && !is_text(s->name, s->recording);
+	int n;
 
 	why = why ? why : "";
-	snprintf(text, TABLE_CELL, "%s%.80s%s%.330s", renamed ? "as " : "",
-		 renamed ? s->recording : "", renamed && *why ? "; " : "", why);
+	n = snprintf(text, TABLE_CELL, "%s%.80s%s%.330s", renamed ? "as " : "",
+		     renamed ? s->recording : "", renamed && *why ? "; " : "",
+		     why);
+	if (s->unsent && n < TABLE_CELL)
+		snprintf(text + n, (size_t)(TABLE_CELL - n), "%snot sent: %s",
+			 n ? "; " : "", s->unsent);
 	return text;
 }
 

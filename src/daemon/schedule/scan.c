@@ -118,6 +118,7 @@ scan_free(struct scan *s)
 	free(s->stream);
 	free(s->to);
 	free(s->send);
+	free(s->unsent);
 	free(s->file);
 	free(s);
 }
@@ -232,6 +233,7 @@ scan_answer(struct answer_scan *a, const struct scan *s, int64_t utc)
 		.priority = s->priority,
 		.state = states[s->state],
 		.why = s->why,
+		.unsent = s->unsent,
 		.recording = s->recording[0] ? s->recording : NULL,
 		.file = s->file,
 		.line = s->line,

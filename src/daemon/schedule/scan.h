@@ -63,6 +63,8 @@ struct scan {
 
 	enum scan_state state;
 	char why[SCAN_WHY]; /* reason for the state, or a note; may be empty */
+	char *unsent; /* why its recording is not sent as `send` says; NULL: it
+		       * is, as far as is known */
 	char recording[SCAN_NAME]; /* the name that the recording really got;
 				    * empty: none yet */
 

@@ -290,6 +290,18 @@ schedule_ended(struct schedule *s, unsigned id, bool failed, const char *why,
 	}
 }
 
+void
+schedule_unsent(struct schedule *s, unsigned id, const char *why)
+{
+	struct scan *scan = schedule_find(s, id);
+
+	if (!scan)
+		return;
+	free(scan->unsent);
+	scan->unsent = strdup(why);
+	s->dirty = true;
+}
+
 /* ---- opening --------------------------------------------------------- */
 
 static int
@@ -447,6 +459,7 @@ schedule_check_text(const struct schedule *s, const struct schedule_text *text,
 
 		scan->arm_at = scan->start - scan->arm - scan->backlog;
 		schedule_bar(s, scan);
+		schedule_send_check(s, scan);
 	}
 	return err;
 }

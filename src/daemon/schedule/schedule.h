@@ -126,6 +126,12 @@ void schedule_began(struct schedule *s, unsigned id, struct schedule_now now);
 void schedule_ended(struct schedule *s, unsigned id, bool failed,
 		    const char *why, struct schedule_now now);
 
+/*
+ * Reports that the recording of a scan is not sent as its `send` says, and why.
+ * An unknown `id` is ignored.
+ */
+void schedule_unsent(struct schedule *s, unsigned id, const char *why);
+
 /* ---- for verbs and forecasts ---------------------------------- */
 
 /*

@@ -13,7 +13,7 @@
  * the daemon ends first, the next one continues such a scan: from the
  * beginning, unless the receiver knows what it has.  Sending a recording while
  * it is made belongs to its recording (transfer_follow), and does not affect
- * the scan's state.
+ * the scan's state; the scan says why it was not sent.
  */
 #include "daemon/schedule/schedule_host.h"
 
@@ -308,7 +308,7 @@ url_fault(void *arg, const char *url)
 	struct fault fault = { 0 };
 	static char line[sizeof fault];
 
-	if (setup_send_way(h->r->setup.send, url, &fault))
+	if (!transfer_url_check(h->transfers, "it", url, &fault))
 		return NULL;
 	fault_line(&fault, line, sizeof line);
 	return line;
@@ -376,6 +376,14 @@ send_ended(void *arg, const struct transfer *t)
 		       waited(t) ? "it waited for its turn until its end"
 				 : t->why,
 		       schedule_host_now());
+}
+
+static void
+send_failed(void *arg, unsigned scan, const char *why)
+{
+	const struct schedule_host *h = arg;
+
+	schedule_unsent(h->schedule, scan, why);
 }
 
 /* ---- the loop -------------------------------------------------------- */
@@ -484,7 +492,7 @@ schedule_host_open(struct schedule_host *h, struct fault *fault)
 	int err;
 
 	h->transfers->hooks =
-	    (struct transfers_hooks){ send_began, send_ended, h };
+	    (struct transfers_hooks){ send_began, send_ended, send_failed, h };
 	err = schedule_open(&h->schedule, &args, schedule_host_now(), fault);
 	free(state);
 	if (err)

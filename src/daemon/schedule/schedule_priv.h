@@ -91,6 +91,12 @@ void schedule_halt(struct schedule *s, struct scan *scan, const char *why);
  * returns true then.
  */
 bool schedule_bar(const struct schedule *s, struct scan *scan);
+
+/*
+ * Checks the URL `send` of a scan, and notes what is wrong with it.  The
+ * recording is made all the same.  True if that is new.
+ */
+bool schedule_send_check(const struct schedule *s, struct scan *scan);
 void schedule_vet(struct schedule *s, int64_t utc);
 
 /* schedule_step.c */

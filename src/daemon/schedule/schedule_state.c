@@ -34,15 +34,15 @@ scan_pack(const struct scan *scan)
 		json_array_append_new(streams, json_string(scan->stream[i]));
 	return json_pack(
 	    "{s:i, s:s, s:s, s:o, s:I, s:I, s:b, s:I, s:I, s:i, s:s*, s:s*, "
-	    "s:s*, s:i, s:s, s:o*, s:s, s:b, s:b, s:b, s:b, s:i}",
+	    "s:s*, s:s*, s:i, s:s, s:o*, s:s, s:b, s:b, s:b, s:b, s:i}",
 	    "id", (int)scan->id, "name", scan->name, "action",
 	    scan_action_word(scan->action), "streams", streams, "start",
 	    (json_int_t)scan->start, "stop", (json_int_t)scan->stop, "data",
 	    scan->data, "backlog", (json_int_t)scan->backlog, "arm",
 	    (json_int_t)scan->arm, "priority", scan->priority, "to", scan->to,
-	    "send", scan->send, "file", scan->file, "line", (int)scan->line,
-	    "state", scan_state_word(scan->state), "why",
-	    json_string(scan->why), "recording", scan->recording, "gone",
+	    "send", scan->send, "unsent", scan->unsent, "file", scan->file,
+	    "line", (int)scan->line, "state", scan_state_word(scan->state),
+	    "why", json_string(scan->why), "recording", scan->recording, "gone",
 	    scan->gone, "taken", scan->taken, "wrong", scan->wrong, "any_time",
 	    scan->any_time, "tries", (int)scan->tries);
 }
@@ -175,6 +175,7 @@ scan_fill(struct scan *scan, const json_t *from)
 	scan->any_time = flag_of(from, "any_time");
 	scan->to = text_of(from, "to");
 	scan->send = text_of(from, "send");
+	scan->unsent = text_of(from, "unsent");
 	scan->file = text_of(from, "file");
 	word_copy(from, "name", scan->name, sizeof scan->name);
 	word_copy(from, "why", scan->why, sizeof scan->why);

@@ -87,10 +87,21 @@ bar(struct scan *scan, const char *why, ...)
 	return true;
 }
 
-/*
- * Checks the URL `to`.  A bad `send` does not matter: the recording is made,
- * and the log says that it is not sent.
- */
+bool
+schedule_send_check(const struct schedule *s, struct scan *scan)
+{
+	const char *why = scan->send && s->hooks.url_fault
+			      ? s->hooks.url_fault(s->hooks.arg, scan->send)
+			      : NULL;
+
+	if (why && scan->unsent && !strcmp(scan->unsent, why))
+		return false;
+	free(scan->unsent);
+	scan->unsent = why ? strdup(why) : NULL;
+	return scan->unsent;
+}
+
+/* Checks the URL `to`. */
 static const char *
 url_fault(const struct schedule *s, const struct scan *scan)
 {
@@ -141,6 +152,9 @@ vet_one(struct schedule *s, unsigned at)
 	bool was = scan->barred;
 
 	scan->arm_at = scan->start - scan->arm - scan->backlog;
+	if (schedule_send_check(s, scan))
+		log_line(LEVEL_WARN, scan->name,
+			 "will be recorded, but not sent: %s", scan->unsent);
 	if (schedule_bar(s, scan) || bar_twin(s, at)) {
 		char why[SCAN_WHY];
 

@@ -195,6 +195,7 @@ transfer_follow(struct transfers *all, const struct session *s, const char *to)
 
 	transfer_order_init(&o, all->r->setup.send);
 	o.follow = o.keep = true;
+	o.of_scan = s->scan;
 	snprintf(o.name, sizeof o.name, "%s", s->name);
 	o.to = strdup(to);
 	err =
@@ -203,6 +204,9 @@ transfer_follow(struct transfers *all, const struct session *s, const char *to)
 		return;
 	fault_line(&fault, line, sizeof line);
 	log_line(LEVEL_ERROR, s->name, "is recorded but not sent: %s", line);
+	all->failed++;
+	if (s->scan)
+		all->hooks.failed(all->hooks.arg, s->scan, line);
 }
 
 /* ---- ending ---------------------------------------------------------- */
@@ -247,6 +251,11 @@ transfer_end(struct transfers *all, struct transfer *t)
 	end_log(t);
 	ended_remember(all, t);
 	transfer_waiters_tell(all, t);
+	if (t->facts.state == SENDER_FAILED) {
+		all->failed++;
+		if (t->o.of_scan && !all->r->stopping)
+			all->hooks.failed(all->hooks.arg, t->o.of_scan, t->why);
+	}
 	if (t->o.scan && !all->r->stopping)
 		all->hooks.ended(all->hooks.arg, t);
 	while (*at != t)

@@ -51,6 +51,7 @@ struct transfer_order {
 	int64_t until;	  /* steady ns when it is stopped; 0: never */
 	unsigned scan;	  /* ID of the scan that this transfer carries out;
 			   * 0: requested by command */
+	unsigned of_scan; /* ID of the scan that makes the recording, 0: none */
 	bool keep;	  /* try again for as long as the recording lasts */
 	struct send_choice choice;
 	uint32_t *threads; /* memory of choice.threads */
@@ -102,6 +103,8 @@ struct transfers_hooks {
 	void (*began)(void *arg, const struct transfer *t);
 	/* The transfer has ended; it is still in the list. */
 	void (*ended)(void *arg, const struct transfer *t);
+	/* The recording of a scan is not sent, or not all of it. */
+	void (*failed)(void *arg, unsigned scan, const char *why);
 	void *arg;
 };
 
@@ -110,6 +113,7 @@ struct transfers {
 	struct transfers_hooks hooks;
 	struct transfer *list; /* transfers that have not ended, oldest first */
 	struct transfer *hung; /* transfers whose thread hangs with a disk */
+	uint64_t failed;       /* transfers, since the start */
 	json_t *ended;	       /* SEND of the last ones that ended, oldest
 				* first */
 	struct transfer_waiter *waiters;

@@ -443,12 +443,18 @@ START_TEST(test_refused)
 {
 	struct made *m = made_new(true, false);
 
-	made_file(m, "a.conf",
-		  "a : { stream = \"new\"; duration = 60;"
-		  "  start = \"2026-11-20T11:00:00Z\"; };\n"
-		  "b : { action = \"relay\"; stream = \"s\"; duration = 60;"
-		  "  to = \"foo://c:1\"; start = \"2026-11-20T11:00:00Z\"; };\n"
-		  "c : { stream = \"s\"; start = 7; };\n");
+	made_file(
+	    m, "a.conf",
+	    "a : { stream = \"new\"; duration = 60;"
+	    "  start = \"2026-11-20T11:00:00Z\"; };\n"
+	    "b : { action = \"relay\"; stream = \"s\"; duration = 60;"
+	    "  to = \"foo://c:1\"; start = \"2026-11-20T11:00:00Z\"; };\n"
+	    "c : { stream = \"s\"; start = 7; };\n"
+	    "d : { stream = \"s\"; send = \"foo://c:1\";\n"
+	    "  start = \"2026-11-20T13:00:00Z\"; duration = \"1m\"; };\n");
+	/* A recording is made all the same, and says that it is not sent. */
+	made_is(m, made_find(m, "d")->id, "waiting");
+	ck_assert_str_eq(made_find(m, "d")->unsent, "there is no foo");
 	made_is(m, made_find(m, "a")->id, "refused");
 	made_is(m, made_find(m, "b")->id, "refused");
 	ck_assert_str_eq(made_find(m, "b")->why, "there is no foo");
