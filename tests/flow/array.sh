@@ -39,7 +39,7 @@ export SPATE_SSH=$work/ssh
 conf_array()
 {
 	cat >"$work/array/spate.conf" <<-END
-		disks = [ "$host/disk0" ];
+		disks = [ "$host/disk0", "$host/of-{station}" ];
 		memory = "64M";
 		reserve = "1M";
 		schedule = "$host/etc/schedule.d";
@@ -52,7 +52,7 @@ conf_array()
 # recorder NAME: begins one.
 recorder()
 {
-	mkdir -p "$work/$1/etc/schedule.d" "$work/$1/disk0"
+	mkdir -p "$work/$1/etc/schedule.d" "$work/$1/disk0" "$work/$1/of-${1^}"
 	cp "$work/array/spate.conf" "$work/$1/etc"
 	SPATE_STATION=${1^} unshare -m bash -c "mount --bind '$work/$1' '$host' &&
 		exec '$(realpath "$SPATED")' -c '$host/etc/spate.conf'" \
@@ -100,6 +100,14 @@ recorder mh
 recorder ef
 
 # ---- one for all --------------------------------------------------------
+
+# One text, and a place for each.
+for one in mh ef; do
+	same "disks of $one" "$(at_host "$one" \
+		"spate --socket $host/control.sock disks --json" |
+		jq -r 'select(.path) | .path' | sort | xargs)" \
+		"$host/disk0 $host/of-${one^}"
+done
 
 {
 	scan all
@@ -158,6 +166,22 @@ grep -q max_loss "$work/mh/etc/spate.conf"
 "$SPATED" -n -c "$base/spate.conf" >"$work/out" 2>&1 ||
 	grep -q 'this machine has' "$work/out" || fail "$(cat "$work/out")"
 [ ! -s "$work/out" ] || head -n 1 "$work/out" | grep -qE 'is good$|this machine has'
+# The same line wherever a pool is spoken of, and it is one.
+pool='disks = [ "/mnt/disk*", "rados://vlbi/{station}?user=spate" ];'
+for file in docs/19-array.md conf/kubernetes/README.md \
+	conf/kubernetes/base/spate.conf; do
+	grep -qF "$pool" "$top_srcdir/$file" || fail "$file has another pool"
+done
+! grep -nE 'rados://vlbi/[^{]*recorder-01\?' "$top_srcdir/docs/19-array.md" ||
+	fail "page 19 gives one recorder a line of its own"
+sed "s|^disks = .*|$pool|" "$base/spate.conf" >"$work/pool.conf"
+refused '`disks` have {station}, and this recorder has no station' \
+	env -u SPATE_STATION "$SPATED" -n -c "$work/pool.conf"
+if [ -e "$top_builddir/plugins/.libs/disk-rados.so" ]; then
+	sed -i "s|?user=|/{station}&|" "$work/pool.conf"
+	refused "rados://vlbi/Mh/Mh?user=spate is no disk" \
+		env SPATE_STATION=Mh "$SPATED" -n -c "$work/pool.conf"
+fi
 same "huge pages of a pod, and memory" \
 	"$(sed -n 's/.*hugepages-2Mi: \([0-9]*G\)i$/\1/p' "$base/recorder.yaml")" \
 	"$(sed -n 's/^memory = "\(.*\)";/\1/p' "$base/spate.conf")"

@@ -27,6 +27,7 @@
 #include "daemon/conf/stream_vary.h"
 #include "flow/memory/arena.h"
 #include "net/allow.h"
+#include "store/disk/configured.h"
 #include "store/disk/remote.h"
 
 /* Refuses relative paths, which the disk watch would wait for for ever, and
@@ -608,7 +609,9 @@ keys_read(struct setup *c, const char *path, struct fault *fault)
 	if (err)
 		return err;
 	c->first = conf_hold(c->conf);
-	err = root_read(c, fault);
+	err = disks_station(c->conf, fault);
+	if (!err)
+		err = root_read(c, fault);
 	if (err)
 		return err;
 	station_take(c);

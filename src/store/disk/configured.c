@@ -17,6 +17,9 @@
 
 enum { PATTERNS = 256 };
 
+#define STATION_BYTES                                                          \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_."
+
 /* Opens the configuration.  *conf stays NULL if none was named and the default
  * one is not there.  0 or -errno with a fault. */
 static int
@@ -101,6 +104,78 @@ configured_patterns(const config_setting_t *list, const char **pattern)
 	return n;
 }
 
+static const char mark[] = "{station}";
+
+/* Returns the station that may be part of a path; NULL with a fault: there is
+ * none. */
+static const char *
+station_of(struct conf *conf, const config_setting_t *disk, struct fault *fault)
+{
+	const char *is = getenv("SPATE_STATION");
+
+	if (!is || !*is) {
+		is = NULL;
+		config_setting_lookup_string(conf_root(conf), "station", &is);
+	}
+	if (is && *is && strspn(is, STATION_BYTES) == strlen(is) && *is != '.')
+		return is;
+	if (is && *is)
+		fault_set(fault, -EINVAL, "conf",
+			  "%s: the station '%.80s' cannot be part of a path",
+			  conf_where(conf, disk), is);
+	else
+		fault_set(fault, -EINVAL, "conf",
+			  "%s: `disks` have {station}, and this recorder has "
+			  "no station",
+			  conf_where(conf, disk));
+	fault_hint(fault, "SPATE_STATION=Mh in the environment, or station = "
+			  "\"Mh\"; letters, digits, '-', '_' and '.' may be "
+			  "in it");
+	return NULL;
+}
+
+/* Replaces all marks in one text of the configuration. */
+static int
+station_put(struct conf *conf, config_setting_t *disk, struct fault *fault)
+{
+	const char *text = config_setting_get_string(disk), *at, *station;
+	char *put, *end;
+
+	at = text ? strstr(text, mark) : NULL;
+	if (!at)
+		return 0;
+	station = station_of(conf, disk, fault);
+	if (!station)
+		return -EINVAL;
+	put = malloc(strlen(text) * (strlen(station) + 1) + 1);
+	if (!put)
+		return fault_no_memory(fault);
+	for (end = put; at; at = strstr(text, mark)) {
+		end = mempcpy(end, text, (size_t)(at - text));
+		end = stpcpy(end, station);
+		text = at + strlen(mark);
+	}
+	strcpy(end, text);
+	config_setting_set_string(disk, put);
+	free(put);
+	return 0;
+}
+
+int
+disks_station(struct conf *conf, struct fault *fault)
+{
+	config_setting_t *disks =
+	    config_setting_get_member(conf_root(conf), "disks");
+	int n = disks ? config_setting_length(disks) : 0, err = 0;
+
+	if (disks && config_setting_get_string(disks))
+		return station_put(conf, disks, fault);
+	for (int i = 0; i < n && !err; i++)
+		err = station_put(
+		    conf, config_setting_get_elem(disks, (unsigned)i), fault);
+	return err;
+}
+
 int
 disks_configured(const char *path, struct disks *disks, struct fault *fault)
 {
@@ -111,9 +186,11 @@ disks_configured(const char *path, struct disks *disks, struct fault *fault)
 
 	if (err || !conf)
 		return err ? err : -ENOENT;
+	err = disks_station(conf, fault);
 	n = configured_patterns(
 	    config_setting_get_member(conf_root(conf), "disks"), pattern);
-	err = disks_matched(pattern, n, disks, fault);
+	if (!err)
+		err = disks_matched(pattern, n, disks, fault);
 	conf_close(conf);
 	return err;
 }

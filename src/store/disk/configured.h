@@ -2,6 +2,7 @@
 #ifndef SPATE_STORE_DISK_CONFIGURED_H
 #define SPATE_STORE_DISK_CONFIGURED_H
 
+#include "base/conf.h"
 #include "store/disk/disk.h"
 
 /*
@@ -27,6 +28,14 @@ int disks_listed(const char *list, struct disks *disks, struct fault *fault);
  * configuration does not exist; else -errno with a fault. */
 int disks_configured(const char *conf, struct disks *disks,
 		     struct fault *fault);
+
+/*
+ * Puts the station's name in the place of each "{station}" in the key `disks`,
+ * so that recorders with one configuration have a place each.  The station is
+ * that of SPATE_STATION, or else of the key `station`.  0, or -errno with a
+ * fault.
+ */
+int disks_station(struct conf *conf, struct fault *fault);
 
 /* Leaves as much of each disk free as the configuration says, if it can be read
  * and says so. */

@@ -98,6 +98,40 @@ START_TEST(a_configuration)
 }
 END_TEST
 
+START_TEST(a_place_for_each_station)
+{
+	char text[512];
+	struct disks disks = { .n = 0 };
+
+	begin();
+	unsetenv("SPATE_STATION");
+	snprintf(text, sizeof text,
+		 "disks = [ \"%s/disk0\", \"%s/{station}/{station}?\" ];\n",
+		 folder, folder);
+	conf_write(text);
+	ck_assert_int_eq(disks_configured(conf, &disks, &fault), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(fault.what, "no station"));
+	strcat(text, "station = \"disk1\";\n");
+	*strchr(text, '?') = ' ';
+	conf_write(text);
+	ck_assert_int_eq(disks_configured(conf, &disks, &fault), 0);
+	ck_assert_uint_eq(disks.n, 2);
+	ck_assert_ptr_nonnull(strstr(disks.disk[1].path, "/disk1/disk1 "));
+	disks_clear(&disks);
+	/* The environment goes before the key, and is no path. */
+	setenv("SPATE_STATION", "../disk1", 1);
+	ck_assert_int_eq(disks_configured(conf, &disks, &fault), -EINVAL);
+	setenv("SPATE_STATION", "Mh", 1);
+	snprintf(text, sizeof text, "disks = \"%s/{station}\";\n", folder);
+	conf_write(text);
+	ck_assert_int_eq(disks_configured(conf, &disks, &fault), 0);
+	ck_assert_ptr_nonnull(strstr(disks.disk[0].path, "/Mh"));
+	disks_clear(&disks);
+	unsetenv("SPATE_STATION");
+	end();
+}
+END_TEST
+
 START_TEST(bad_ones)
 {
 	char text[512], socket[CONFIGURED_SOCKET];
@@ -117,4 +151,4 @@ START_TEST(bad_ones)
 }
 END_TEST
 
-SUITE("configured", a_list, a_configuration, bad_ones)
+SUITE("configured", a_list, a_configuration, a_place_for_each_station, bad_ones)
