@@ -205,6 +205,29 @@ ln -s ..2 "$folder/..new"
 mv -T "$folder/..new" "$folder/..data"
 wait_for 60 scans_are mh second
 
+# The image has every library that is linked, in the package of its name but for
+# those of the base image, and of packages with several.
+if command -v readelf >/dev/null; then
+	find "$top_builddir/plugins/.libs" -name '*.so' >"$work/linked"
+	for program in "$SPATED" "$SPATE" "$top_builddir"/spate{fs,-web,-vsi}; do
+		echo "$program" >>"$work/linked"
+	done
+	xargs readelf -d <"$work/linked" 2>"$work/out" |
+		sed -n 's/.*(NEEDED).*\[\(lib.*\)\.so.*/\1/p' | sort -u |
+		grep -vxE 'lib(c|m|dl|rt|pthread|tinfo|[atulb]*san|gcc_s|stdc\+\+)' |
+		sed 's/^libcrypto$/libssl/; s/^libuc[pstm]$/libucx/' >"$work/needed"
+	grep -qx libjansson "$work/needed" || fail "no library is seen: $(cat "$work/out")"
+	while read -r library; do
+		grep -qE "[[:space:]]$library-?[0-9]+([[:space:]]|\$)" \
+			"$base/../Containerfile" ||
+			fail "the image lacks the package of $library"
+	done <"$work/needed"
+	grep -q ca-certificates "$base/../Containerfile" ||
+		fail "the image trusts no https"
+else
+	say "readelf is missing: the packages of the image are not compared"
+fi
+
 # The whole is what kubectl makes of it, and what an API server would take.
 if command -v kubectl >/dev/null; then
 	for one in base station; do
