@@ -657,7 +657,10 @@ object_new(rados_ioctx_t io, const char *path, const char *term,
 			return -ENOMEM;
 		rados_write_op_create(op, LIBRADOS_CREATE_EXCLUSIVE, NULL);
 		ceph_term_set(op, term);
-		err = rados_write_op_operate2(op, io, object, NULL, 0);
+		/* An empty file takes no room: a full pool has to be emptied,
+		 * which a file in the folder says first. */
+		err = rados_write_op_operate2(op, io, object, NULL,
+					      LIBRADOS_OPERATION_FULL_FORCE);
 		rados_release_write_op(op);
 	}
 	return err;

@@ -407,6 +407,18 @@ send good:0:4000 wait:3 good:4000:16000
 end r6
 beside verify r6 >/dev/null
 [ "$(info r6 .packets)" -lt 20000 ] || fail "8 MiB of room took 20 MB"
+# What Ceph calls full can be emptied.
+head -c 3000000 /dev/zero >"$work/zeros"
+rados -p small put zeros "$work/zeros"
+is_full()
+{
+	ceph osd pool ls detail -f json |
+		jq -e '.[] | select(.pool_name == "small") |
+			.flags_names | test("full")' >/dev/null
+}
+wait_for 60 is_full
+spate rm r6 --yes >/dev/null
+same "what ls says" "$(beside ls --json)" ""
 spated_stop
 
 # ---- pools that are erasure coded --------------------------------------------------------------
