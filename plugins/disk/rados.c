@@ -89,6 +89,10 @@ place_read(struct place *p, const char *text, char *why, size_t why_bytes)
 		}
 		text = text_until(text + 1, "&", value);
 	}
+	/* Ceph's own commands call it either way. */
+	if (!strncmp(p->user, "client.", strlen("client.")))
+		memmove(p->user, p->user + strlen("client."),
+			strlen(p->user + strlen("client.")) + 1);
 	return 0;
 }
 
@@ -337,6 +341,30 @@ device_of(struct disk_store *s)
 	       (uint64_t)rados_ioctx_get_id(s->io);
 }
 
+/* Says which configuration was looked for. */
+static void
+why_no_conf(const struct disk_args *a, const struct place *p, int err)
+{
+	const char *conf = *p->conf ? p->conf : getenv("CEPH_CONF");
+
+	snprintf(a->why, a->why_bytes, "%.200s cannot be read: %s",
+		 conf && *conf ? conf : "/etc/ceph/ceph.conf", strerror(-err));
+}
+
+/* Says who was not let in, and where its key was looked for. */
+static void
+why_no_entry(struct disk_store *s, const struct disk_args *a,
+	     const struct place *p, int err)
+{
+	char keyring[200] = "";
+
+	rados_conf_get(s->cluster, "keyring", keyring, sizeof keyring);
+	snprintf(a->why, a->why_bytes,
+		 "cannot connect as client.%.60s, whose key has to be in "
+		 "%.180s: %s",
+		 *p->user ? p->user : "admin", keyring, strerror(-err));
+}
+
 static void
 why_not(const struct disk_args *a, const struct place *p, const char *step,
 	int err)
@@ -450,13 +478,15 @@ static int
 connect_to(struct disk_store *s, const struct disk_args *a,
 	   const struct place *p)
 {
-	const char *step = "its configuration cannot be read";
+	const char *step = "cannot connect";
 	int err = conf_read(s, p);
 
-	if (!err) {
-		step = "cannot connect";
+	if (err)
+		why_no_conf(a, p, err);
+	else
 		err = rados_connect(s->cluster);
-	}
+	if (err && !*a->why && err != -ETIMEDOUT)
+		why_no_entry(s, a, p, err);
 	if (!err) {
 		step = "cannot open the pool";
 		err = rados_ioctx_create(s->cluster, p->pool, &s->io);

@@ -162,7 +162,14 @@ if [ -e "$top_builddir/plugins/.libs/disk-rados.so" ]; then
 	refused "a namespace has no" "$SPATED" -n -c "$work/other.conf"
 	disks_are "\"${disks[0]}\", \"rados://vlbi/r?conf=$work/no\""
 	"$SPATED" -n -c "$work/other.conf" >"$work/out" 2>"$work/warned"
-	grep -q 'warn .*rados://vlbi/r' "$work/warned" || fail "no warning"
+	grep -q "warn .*rados://vlbi/r.* $work/no cannot be read: No such" \
+		"$work/warned" || fail "$(cat "$work/warned")"
+	printf '[global]\nmon_host = 127.0.0.1:1\nauth_client_required = cephx\nkeyring = %s/$name.keyring\n' \
+		"$work" >"$work/ceph.conf"
+	disks_are "\"${disks[0]}\", \"rados://vlbi/r?conf=$work/ceph.conf&user=client.spate\""
+	"$SPATED" -n -c "$work/other.conf" >"$work/out" 2>"$work/warned"
+	grep -q "as client.spate, whose key has to be in $work/client.spate.keyring: " \
+		"$work/warned" || fail "$(cat "$work/warned")"
 else
 	say "disk-rados is not built: its URLs are not tried"
 fi
