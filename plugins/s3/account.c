@@ -243,7 +243,7 @@ keys_read(struct s3_account *a, const struct s3_options *o, char *endpoint,
 		{ NULL, NULL, 0 },
 	};
 	const char *profile = o->profile ? o->profile : getenv("AWS_PROFILE");
-	char path[1024];
+	char path[1024], config[1024];
 	bool ours = o->profile || o->credentials_file;
 	int err;
 
@@ -257,15 +257,21 @@ keys_read(struct s3_account *a, const struct s3_options *o, char *endpoint,
 		take(a->token, sizeof a->token, getenv("AWS_SESSION_TOKEN"));
 	}
 	/* With keys of the environment the files say no more than where. */
-	err = file_read(path_of(path, sizeof path, o->credentials_file,
-				"AWS_SHARED_CREDENTIALS_FILE", "credentials"),
-			profile, *a->key ? wanted + 3 : wanted);
-	if (!err)
-		err = file_read(path_of(path, sizeof path, NULL,
-					"AWS_CONFIG_FILE", "config"),
-				profile, *a->key ? wanted + 3 : wanted);
+	path_of(path, sizeof path, o->credentials_file,
+		"AWS_SHARED_CREDENTIALS_FILE", "credentials");
+	path_of(config, sizeof config, NULL, "AWS_CONFIG_FILE", "config");
+	err = o->credentials_file && access(path, F_OK) < 0
+		  ? -errno
+		  : file_read(path, profile, *a->key ? wanted + 3 : wanted);
 	if (err) {
-		snprintf(why, why_bytes, "%.200s cannot be read: %s", path,
+		snprintf(why, why_bytes, "%s%.200s cannot be read: %s",
+			 o->credentials_file ? "credentials_file " : "", path,
+			 strerror(-err));
+		return err;
+	}
+	err = file_read(config, profile, *a->key ? wanted + 3 : wanted);
+	if (err) {
+		snprintf(why, why_bytes, "%.200s cannot be read: %s", config,
 			 strerror(-err));
 		return err;
 	}
@@ -273,9 +279,8 @@ keys_read(struct s3_account *a, const struct s3_options *o, char *endpoint,
 		return 0;
 	snprintf(why, why_bytes,
 		 "there are no keys for s3://%s: neither AWS_ACCESS_KEY_ID and "
-		 "AWS_SECRET_ACCESS_KEY nor [%.60s] in ~/.aws/credentials of "
-		 "the daemon's user",
-		 a->bucket, profile);
+		 "AWS_SECRET_ACCESS_KEY nor [%.40s] in %.120s",
+		 a->bucket, profile, path);
 	return -EACCES;
 }
 

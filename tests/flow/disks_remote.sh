@@ -142,7 +142,22 @@ spated_start
 wait_for 60 has_state "${remote[0]}" failed missing hung
 rm "$work/away"
 wait_for 60 has_state "${remote[0]}" idle writing
-packets later 0 1000
+packets later 0 3000
+
+# A chunk that somebody took away, of which the disk still has the name.
+chunk=$(find "$work/a/later" -name 'later.[0-9]*[0-9]' | sort | head -n 1)
+if [ -n "$chunk" ]; then
+	cp -p "$chunk" "$work/kept"
+	: >"$chunk"
+	refused "is not whole" beside verify later
+	grep -q "is missing: its name is there" "$work/refused" ||
+		fail "$(cat "$work/refused")"
+	cp -p "$work/kept" "$chunk"
+else
+	say "the remote disk took none of three blocks: none is taken away"
+fi
+refused "no folder" spate disks test "folder://$work/a"
+! grep -q rados "$work/refused" || fail "$(cat "$work/refused")"
 
 # ---- two recorders take one name at the same time ------------------------------------------
 

@@ -178,6 +178,16 @@ rm -rf "$work/got"
 s3 fetch "st+1/2026" "$work/got"
 spate ls --disks "$work/got" --json | jq -e 'select(.name == "b")' >/dev/null ||
 	fail "what is there of b is no recording"
+# It has no end there: recover cannot make one, sending it does.
+in_bucket()
+{
+	AWS_ENDPOINT_URL=http://127.0.0.1:$s3_port AWS_REGION=eu-central-1 \
+		"$@" --disks "$bucket"
+}
+refused "its end is not there; send it again" in_bucket spate check b
+refused "its end is not there; send it again" in_bucket spate verify b
+! grep -q recover "$work/refused" || fail "$(cat "$work/refused")"
+refused "its disk can only be read; send it again" in_bucket spate recover b
 gen "${sent_packets[@]}" --packets 2000 --rate 40Mbps
 settle b 8000
 kill -STOP "$moto"

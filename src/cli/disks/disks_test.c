@@ -319,8 +319,10 @@ disk_add(struct test *t, const char *path)
 	if (!d->path)
 		return -ENOMEM;
 	if (remote_is_path(path))
-		snprintf(d->error, sizeof d->error,
-			 "no folder; 'rados bench' tests a pool");
+		snprintf(d->error, sizeof d->error, "no folder%s",
+			 strncmp(path, "rados://", 8) == 0
+			     ? "; 'rados bench' tests a pool"
+			     : "");
 	else if (stat(path, &st) < 0)
 		snprintf(d->error, sizeof d->error, "%s", strerror(errno));
 	else if (!S_ISDIR(st.st_mode))

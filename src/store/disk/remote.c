@@ -113,6 +113,14 @@ file_drop(struct remote_file *f)
 	free(f);
 }
 
+bool
+remote_reads_only(int fd)
+{
+	const struct remote_file *f = file_of(fd);
+
+	return f && f->disk->ops->head.flags & DISK_READ_ONLY;
+}
+
 int
 remote_close(int fd)
 {

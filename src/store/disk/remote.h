@@ -53,6 +53,9 @@ int remote_open(const char *path, struct fault *fault);
 /* disk_open_at() below a remote disk: a handle or -errno. */
 int remote_open_at(int at, const char *path, int flags);
 
+/* True if nothing can be written on the disk of a file. */
+bool remote_reads_only(int fd);
+
 int remote_close(int fd);
 int remote_dup(int fd);
 ssize_t remote_read(int fd, void *data, size_t bytes, off_t offset);

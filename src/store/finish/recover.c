@@ -797,6 +797,18 @@ run(struct recovery *r)
 	return err;
 }
 
+/* True if nothing can be written on any of the disks that are there. */
+static bool
+all_read_only(const struct disks *disks)
+{
+	bool all = disks->n;
+
+	for (unsigned i = 0; i < disks->n; i++)
+		all &= disks->disk[i].fd < 0 ||
+		       remote_reads_only(disks->disk[i].fd);
+	return all;
+}
+
 int
 recover(const struct disks *disks, const char *name,
 	const struct recover_args *args, struct recover_report *report,
@@ -814,6 +826,13 @@ recover(const struct disks *disks, const char *name,
 	*report = (struct recover_report){ 0 };
 	r.args = args ? args : &usual;
 	r.dry = r.args->dry_run;
+	if (!r.dry && all_read_only(disks)) {
+		fault_set(fault, -EROFS, "refused", "cannot recover %s", name);
+		fault_why(fault, "its disk can only be read");
+		fault_hint(fault, "send it again from where it was recorded: "
+				  "what is there is not sent twice");
+		return -EROFS;
+	}
 	err = (r.args->look ? recording_open_by_index
 			    : recording_open)(&r.rec, disks, name, fault);
 	if (err)
@@ -861,7 +880,7 @@ recover_helps(const struct disks *disks, const char *name)
 	struct recover_report r;
 	struct fault fault;
 
-	if (recover(disks, name, &dry, &r, &fault))
+	if (all_read_only(disks) || recover(disks, name, &dry, &r, &fault))
 		return false;
 	return r.rebuilt || r.empty || r.aside || r.torn || r.cut || r.closed ||
 	       r.parity;

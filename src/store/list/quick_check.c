@@ -964,7 +964,10 @@ look_state(struct check_state *l)
 
 	if (f->failed && f->state == RECORDING_COMPLETE)
 		wrong(l, "it failed: %s", f->reason);
-	if (f->state == RECORDING_INTERRUPTED)
+	if (f->state == RECORDING_INTERRUPTED && recording_reads_only(l->rec))
+		wrong(l, "its end is not there; send it again from where it "
+			 "was recorded: what is there is not sent twice");
+	else if (f->state == RECORDING_INTERRUPTED)
 		wrong(l,
 		      "it was never closed, because its recorder died; spate "
 		      "recover %s closes it",

@@ -696,6 +696,21 @@ recording_release(struct recording *rec)
 }
 
 bool
+recording_reads_only(const struct recording *rec)
+{
+	bool is = false;
+
+	for (unsigned i = 0; i < rec->disks->n; i++) {
+		if (rec->part[i].dir < 0)
+			continue;
+		is = remote_reads_only(rec->part[i].dir);
+		if (!is)
+			break;
+	}
+	return is;
+}
+
+bool
 recording_hangs(const struct recording *rec)
 {
 	for (unsigned i = 0; i < rec->disks->n; i++) {

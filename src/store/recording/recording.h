@@ -210,6 +210,9 @@ int recording_hold(struct recording *rec, struct fault *fault);
 /* True if a disk hangs, so that a refresh leaves that disk alone. */
 bool recording_hangs(const struct recording *rec);
 
+/* True if it is on disks that can only be read, as those of a bucket. */
+bool recording_reads_only(const struct recording *rec);
+
 /* True if the recording was removed or is being removed.  Looks at the
  * disks. */
 bool recording_is_removed(const struct recording *rec);

@@ -1142,7 +1142,11 @@ look(struct verification *c, struct verify_report *report)
 	check_absent(c);
 	check_computed(c);
 	check_order(c);
-	if (state == RECORDING_INTERRUPTED)
+	if (state == RECORDING_INTERRUPTED && recording_reads_only(c->rec))
+		verify_say(part_none(c), VERIFY_END,
+			   "its end is not there; send it again from where it "
+			   "was recorded: what is there is not sent twice");
+	else if (state == RECORDING_INTERRUPTED)
 		verify_say(part_none(c), VERIFY_END,
 			   "it has no end: its recorder died; spate recover "
 			   "%s closes it",

@@ -291,8 +291,18 @@ words_bytes(struct verify_text *w, const struct verify_finding *f)
 }
 
 static void
-words_length(struct verify_text *w, const struct verify_item *i)
+words_length(struct verify_text *w, const struct verification *c,
+	     const struct verify_item *i)
 {
+	/* A name of a remote disk may stay when its object is gone. */
+	if (!i->there && i->b->disk >= 0 &&
+	    file_is_remote(c->rec->part[i->b->disk].dir)) {
+		words_add(w,
+			  " is missing: its name is there, and none of its "
+			  "%" PRIu64 " bytes",
+			  i->b->record.bytes);
+		return;
+	}
 	words_add(w, " has %" PRIu64 " bytes, the index says %" PRIu64,
 		  i->there, i->b->record.bytes);
 }
@@ -317,7 +327,7 @@ words_make(struct verify_text *w, const struct verification *c,
 		words_add(w, " %s not there, though the index there names %s",
 			  are, f->chunks == 1 ? "it" : "them");
 		break;
-	case VERIFY_LENGTH: words_length(w, i); break;
+	case VERIFY_LENGTH: words_length(w, c, i); break;
 	case VERIFY_UNSUMMED:
 		words_add(w,
 			  " %s without checksums of pieces: damage is known "

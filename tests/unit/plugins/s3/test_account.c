@@ -124,6 +124,13 @@ START_TEST(keys_are_found)
 	ck_assert_int_eq(
 	    s3_account_make(&a, &o, "s3://bucket/x", why, sizeof why), -EACCES);
 	ck_assert_ptr_nonnull(strstr(why, "AWS_ACCESS_KEY_ID"));
+	ck_assert_ptr_nonnull(strstr(why, "/nonexistent/.aws/credentials"));
+	o.credentials_file = "/nope";
+	ck_assert_int_eq(
+	    s3_account_make(&a, &o, "s3://bucket/x", why, sizeof why), -ENOENT);
+	ck_assert_str_eq(why, "credentials_file /nope cannot be read: No such "
+			      "file or directory");
+	o.credentials_file = NULL;
 
 	file_write(path, "# comment\n"
 			 "[default]\r\n"
