@@ -386,6 +386,31 @@ why_not(const struct disk_args *a, const struct place *p, const char *step,
 		snprintf(a->why, a->why_bytes, "%s: %s", step, strerror(-err));
 }
 
+/* Looks whether a pool is an erasure coded one without overwrites, and writes
+ * nothing.  0 or -EOPNOTSUPP. */
+static int
+coded(rados_ioctx_t io)
+{
+	int is = 0;
+	int err = rados_ioctx_pool_requires_alignment2(io, &is);
+
+	return !err && is ? -EOPNOTSUPP : 0;
+}
+
+/* Says that a disk is none yet, or can be none. */
+static int
+why_nothing(struct disk_store *s, const struct disk_args *a)
+{
+	int err = coded(s->io);
+
+	if (err)
+		return err;
+	snprintf(a->why, a->why_bytes,
+		 "there is nothing of spate in it yet; it is made by the "
+		 "recorder that has it in `disks`");
+	return -ENOENT;
+}
+
 /* Opens a pool for data. */
 static int
 data_open(struct disk_store *s, const char *pool, rados_ioctx_t *io)
@@ -413,8 +438,9 @@ data_connect(struct disk_store *s, const struct disk_args *a,
 			 s->data_pool, strerror(-err));
 		return err;
 	}
-	if (*p->data && ceph_data_try(s->data) == -EOPNOTSUPP)
-		err = -EOPNOTSUPP;
+	if (*p->data)
+		err = a->makes ? ceph_data_try(s->data) : coded(s->data);
+	err = err == -EOPNOTSUPP ? err : 0;
 	if (err)
 		snprintf(a->why, a->why_bytes,
 			 "the pool %s cannot be written to at any place: ceph "
@@ -501,7 +527,9 @@ connect_to(struct disk_store *s, const struct disk_args *a,
 	}
 	if (!err) {
 		step = "cannot make its folder";
-		err = ceph_root(s, piece_size(s));
+		err = ceph_root(s, a->makes ? piece_size(s) : 0);
+		if (err == -ENOENT && !a->makes)
+			err = why_nothing(s, a);
 	}
 	if (!err && s->data_pool && !s->data)
 		err = data_connect(s, a, p);

@@ -85,8 +85,8 @@ int ceph_pool_of(struct disk_store *s, const char *value, rados_ioctx_t *io);
 /* ---- rados_names.c ---------------------------------------------------------- */
 
 /*
- * Makes the disk's own folder unless it is there, and reads from it the size of
- * pieces, which `piece` is for a new one, and the name of the pool for data into
+ * Makes the disk's own folder unless it is there, or with `piece` 0 makes and
+ * writes nothing: -ENOENT.  Reads from it the size of pieces, which `piece` is for a new one, and the name of the pool for data into
  * s->data_pool.  Where that is given already, it is noted there.  -EBUSY: another
  * one is.
  */

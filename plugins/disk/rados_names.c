@@ -387,7 +387,7 @@ ceph_root(struct disk_store *s, uint64_t piece)
 	struct folder_facts facts;
 	int err = folder_facts(s, "/", &facts);
 
-	if (err == -ENOENT) {
+	if (err == -ENOENT && piece) {
 		err = folder_new(s, "/", random_number() | 1, piece);
 		if (!err || err == -EEXIST)
 			err = folder_facts(s, "/", &facts);
@@ -399,6 +399,8 @@ ceph_root(struct disk_store *s, uint64_t piece)
 	s->piece = facts.piece;
 	if (!s->data_pool && *facts.data)
 		s->data_pool = strdup(facts.data);
+	else if (s->data_pool && !*facts.data && !piece)
+		return 0;
 	else if (s->data_pool && !*facts.data)
 		return rados_setxattr(s->io, "/", data_key, s->data_pool,
 				      strlen(s->data_pool));

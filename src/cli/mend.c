@@ -15,6 +15,7 @@
 #include "cli/show/site.h"
 #include "cli/show/terminal.h"
 #include "store/disk/configured.h"
+#include "store/disk/remote.h"
 #include "store/recording/recording.h"
 #include "store/repair/mend.h"
 
@@ -318,6 +319,9 @@ mend_run(const struct cli *cli, bool rebuilds, bool dry_run, const char *name,
 	struct fault fault;
 	int status = CLI_DONE;
 
+	/* Rebuilt blocks may go to a new disk. */
+	if (rebuilds && !dry_run)
+		remote_makes();
 	if (site_disks(cli, &disks, &fault) < 0)
 		return cli_fail(&fault);
 	if (!cli->disks)

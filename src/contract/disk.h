@@ -37,6 +37,9 @@ struct disk_args {
 	/* Room for a plain sentence that says why it could not be opened. */
 	char *why;
 	size_t why_bytes;
+	/* True: `open` may make a disk where there is none yet.  Else that is
+	 * -ENOENT, and nothing is written. */
+	bool makes;
 };
 
 enum disk_how {

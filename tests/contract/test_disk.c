@@ -23,6 +23,7 @@
 #include "lib/suite.h"
 #include "store/disk/disk.h"
 #include "store/disk/file.h"
+#include "store/disk/remote.h"
 
 enum { MIB = 1 << 20, KINDS = 3 };
 
@@ -765,6 +766,7 @@ can(void)
 	snprintf(all, sizeof all, "%s:tests/modules/.libs",
 		 folder ? folder : "plugins/.libs");
 	setenv("SPATE_PLUGINS", all, 1);
+	remote_makes();
 	return access("tests/modules/.libs/disk-folder.so", F_OK) < 0
 		   ? "tests/modules/disk-folder.so is not built"
 		   : NULL;

@@ -205,6 +205,21 @@ done
 kill "$other_pid"
 wait "$other_pid" || true
 socket=$one conf=$one_conf spated_pid=$one_pid
+
+# ---- a disk that is not there yet ------------------------------------------------------------
+
+# Reading makes nothing, and neither does a look at the configuration; recording
+# does.
+spated_stop
+refused "none of the disks is there" "$SPATE" ls --disks "folder://$work/new-one"
+disks=("${remote[0]}" "folder://$work/new-one")
+conf_write "$(raw_stream)"
+"$SPATED" -n -c "$conf" >"$work/out" 2>"$work/warned" || fail "$(cat "$work/warned")"
+grep -q "warn .*new-one: No such file" "$work/warned" || fail "$(cat "$work/warned")"
+[ ! -e "$work/new-one" ] || fail "it was made by who only looked"
+spated_start
+wait_for 60 has_state "folder://$work/new-one" idle writing
+[ -d "$work/new-one" ] || fail "it was not made by who records"
 disks=("${remote[0]}" "$work/e")
 
 # ---- the mount, in the background: a child of the first process reads -----------------------

@@ -428,12 +428,11 @@ ceph_pool coded 8 8 erasure two
 refused "is erasure coded" "$SPATE" ls --disks rados://coded/vlbi
 refused "allow_ec_overwrites" "$SPATE" ls --disks "rados://spate/coded?data=coded"
 ceph osd pool set coded allow_ec_overwrites true >/dev/null
-# It takes the OSDs some time to hear of that.
+# It takes the OSDs some time to hear of that; spated tries again until then.
 disks=("rados://spate/coded?data=coded")
-wait_for 60 beside ls >/dev/null 2>&1
 conf_write "$(raw_stream)"
 spated_start
-wait_for 30 has_state "${disks[0]}" idle
+wait_for 90 has_state "${disks[0]}" idle
 begin r7
 send good:0:3000
 end r7
@@ -453,5 +452,7 @@ refused "in another pool" "$SPATE" ls --disks "rados://spate/coded?data=spate"
 
 # ---- and what is wrong --------------------------------------------------------------------------
 
+refused "there is nothing of spate in it yet" "$SPATE" ls --disks rados://spate/typo
+same "objects that reading made" "$(rados -p spate -N typo ls)" ""
 refused "cannot open the pool" "$SPATE" ls --disks rados://nowhere/vlbi
 refused "is none of its options" "$SPATE" ls --disks 'rados://spate/vlbi?x=y'

@@ -67,6 +67,9 @@ folder_open(struct disk_store **store, const struct disk_args *a)
 		snprintf(a->why, a->why_bytes, "the folder does not answer");
 		return -ETIMEDOUT;
 	}
+	/* One of this name is made, if it may be. */
+	if (strstr(a->place, "/new-") && a->makes)
+		mkdir(a->place, 0755);
 	s = malloc(sizeof *s);
 	if (!s)
 		return -ENOMEM;

@@ -77,6 +77,7 @@
 #include "flow/memory/hot_pages.h"
 #include "flow/memory/shm_page.h"
 #include "flow/write/disk_recording.h"
+#include "store/disk/remote.h"
 
 /* Adds the ended recording to the catalogue with the counts of the session; the
  * catalogue thread replaces them when it has read the disks. */
@@ -457,6 +458,7 @@ daemon_start(struct daemon *d, const char *conf, struct fault *fault)
 		.host = { .r = &d->r, .transfers = &d->transfers, .clock = -1 },
 		.signals = -1,
 	};
+	remote_makes();
 	service_open(&d->service);
 	d->started = clock_steady();
 	d->started_ns = clock_now();

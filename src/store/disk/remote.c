@@ -60,6 +60,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct remote_disk *disks; /* protected by `lock`; only grows */
 /* Set and cleared under `lock`, read without. */
 static struct remote_file *_Atomic files[REMOTE_MOST];
+static bool makes;	    /* set before there are threads */
 static unsigned next_place; /* where to look for a free one; under `lock` */
 
 /* ---- handles ------------------------------------------------------------- */
@@ -334,7 +335,8 @@ disk_connect(struct remote_disk *d, struct fault *fault)
 	const struct disk_args args = { .host = &d->host,
 					.place = strstr(d->path, "://") + 3,
 					.why = why,
-					.why_bytes = sizeof why };
+					.why_bytes = sizeof why,
+					.makes = makes };
 	unsigned tries;
 	int err = 0;
 
@@ -362,6 +364,12 @@ disk_connect(struct remote_disk *d, struct fault *fault)
 	}
 	pthread_mutex_unlock(&d->lock);
 	return err;
+}
+
+void
+remote_makes(void)
+{
+	makes = true;
 }
 
 void

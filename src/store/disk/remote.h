@@ -43,6 +43,11 @@ bool remote_is_path(const char *path);
  */
 int remote_check(const char *path, bool writes, struct fault *fault);
 
+/* Lets remote disks be made where there are none yet (disk_args::makes), from now
+ * on.  For programs that record, or put recordings onto new disks; call it before
+ * there are threads. */
+void remote_makes(void);
+
 /* Writes why a disk could not be opened the last time, or "". */
 void remote_why(const char *path, char *why, size_t bytes);
 
