@@ -60,9 +60,10 @@ struct source_disk {
 	bool stretch_told;
 	bool gone;	    /* a chunk of the block is not there */
 	bool removed_asked; /* for this block: was the recording removed? */
+	/* The bytes of the next parcel were compared with the block's
+	 * checksums. */
+	bool summed;
 	uint8_t *tail;
-	bool summed; /* the bytes of the next parcel were compared with the
-		      * block's checksums */
 	struct source_bits *bits; /* bits of the current block, or NULL */
 	struct source_facts facts;
 };

@@ -218,7 +218,8 @@ setup(unsigned most)
 	send_setup = (struct setup_send){ .o.max_sends = most };
 	recorder.setup.send = &send_setup;
 	all = (struct transfers){ .r = &recorder,
-				  .hooks = { scan_began, scan_ended, NULL },
+				  .hooks = { .began = scan_began,
+					     .ended = scan_ended },
 				  .ended = json_array() };
 	is_recorded = hangs = false;
 	scans_ended = copies = 0;
