@@ -234,6 +234,19 @@ take_or_break(struct disk_file *f, enum disk_lock how, uint8_t flags)
 	return err;
 }
 
+/* Gives up a lock that was not answered in time and may be taken yet: an object's
+ * operations are done in their order.  What this says itself nobody waits for. */
+static void
+give_up(struct disk_file *f)
+{
+	rados_completion_t is;
+
+	if (rados_aio_create_completion2(NULL, NULL, &is) < 0)
+		return;
+	rados_aio_unlock(f->io, f->object, lock_name, f->cookie, is);
+	rados_aio_release(is);
+}
+
 /* Takes a lock to write, and begins a term.  The last term is read before it is
  * known that the lock is this one's: so no other one can have had the lock
  * between the two, and who had it in between finds the term to be another. */
@@ -254,7 +267,9 @@ take_to_write(struct disk_file *f)
 		flags = LIBRADOS_LOCK_FLAG_MUST_RENEW;
 		err = ceph_term_begin(f, folder, last);
 	} while (err == -ECANCELED);
-	if (err && flags)
+	if (err == -ETIMEDOUT)
+		give_up(f);
+	else if (err && flags)
 		rados_unlock(f->io, f->object, lock_name, f->cookie);
 	/* Another one took it over in this moment. */
 	if ((err == -ENOENT && flags) || err == -ESTALE)

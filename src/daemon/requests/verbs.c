@@ -451,7 +451,7 @@ static bool
 group_taken(const struct daemon *d, const char *group)
 {
 	for (const struct session *s = d->r.sessions; s; s = s->next) {
-		if (!strcmp(s->group, group) && session_is_taken(s))
+		if (!strcmp(s->group, group) && s->taken)
 			return true;
 	}
 	return false;

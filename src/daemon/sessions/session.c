@@ -938,12 +938,6 @@ protect_look(struct session *s)
 		output_protect_give_up(s->output);
 }
 
-bool
-session_is_taken(const struct session *s)
-{
-	return atomic_load_explicit(&s->output->taken, memory_order_relaxed);
-}
-
 /* ns that an answer waits for a disk that recorders share */
 #define SHARED_PATIENCE (2 * NS_SECOND)
 
@@ -990,9 +984,11 @@ begin_look(struct session *s, int64_t now)
 static void
 taken_look(struct session *s)
 {
-	if (s->state > SESSION_RECORDING || !session_is_taken(s))
+	if (s->state != SESSION_BEGINNING ||
+	    !atomic_load_explicit(&s->output->taken, memory_order_relaxed))
 		return;
-	s->failed = true;
+	s->failed = s->taken = true;
+	atomic_store_explicit(&s->output->refused, true, memory_order_relaxed);
 	session_stop(s, "another recorder has its name");
 }
 
@@ -1033,7 +1029,7 @@ writing_look(struct session *s, int64_t now)
 		s->left_since = now;
 	}
 	late = now - s->left_since >= SESSION_PATIENCE;
-	if (left && session_is_taken(s))
+	if (left && s->taken)
 		disk_set_abandon(s->host->disks, s->output);
 	else if (left && late && !disk_set_takers(s->host->disks))
 		rest_abandon(s, left);

@@ -112,6 +112,7 @@ struct session {
 	char *send; /* URL it is sent to while it is recorded, or NULL */
 	char by[SESSION_BY]; /* the client that ordered it; "": not told */
 	enum session_state state;
+	bool taken; /* another recorder has the name on a disk that both use */
 	const char *reason; /* why it stopped; static text */
 	bool failed;
 	bool cancelled;	    /* stopped while ARMED: left nothing */
@@ -188,9 +189,6 @@ void session_begin(struct session *list);
  * text.  An armed recording is cancelled and leaves nothing.  A second call
  * does nothing. */
 void session_stop(struct session *s, const char *reason);
-
-/* True if another recorder has the name on a disk that both use. */
-bool session_is_taken(const struct session *s);
 
 /* Moves the end, for all parts, to `at` (as session_when::stop).  Does nothing
  * if it has ended. */

@@ -175,6 +175,9 @@ struct output {
 	/* Set by a writer (relaxed): another recorder has the name on a disk
 	 * that several share. */
 	atomic_bool taken;
+	/* Set by the event loop (relaxed; the job that ends the recording comes
+	 * behind it): the recording is refused, and leaves nothing. */
+	atomic_bool refused;
 	/* By substream, then place in shape->threads; NULL: they are not
 	 * counted.  Set before the first block is queued. */
 	struct output_thread *threads;

@@ -596,7 +596,8 @@ disk_recording_close(struct disk_recording *rec, const struct index_record *end,
 	int err = disk_recording_sync(rec), closed = 0, closing = 0;
 
 	/* Another recorder has the name: leave nothing of it here. */
-	if (rec->folder && atomic_load(&rec->output->taken) &&
+	if (rec->folder &&
+	    atomic_load_explicit(&rec->output->refused, memory_order_relaxed) &&
 	    folder_drop(rec->folder))
 		rec->folder = NULL;
 	if (rec->folder && rec->output->closing && end)

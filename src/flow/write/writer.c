@@ -205,14 +205,15 @@ part_unlink(struct writer *w, struct disk_recording *rec)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* Notes that another recorder has the name on this disk, which is not made by a
- * file system of this machine.  A recording that goes on after a restart has it
- * itself. */
+/* Notes that another recorder has the name on this disk, which several share.
+ * A recording that goes on after a restart has it itself; and one that has a
+ * block goes on without this disk. */
 static void
 name_look(struct writer *w, struct output *o, int err)
 {
 	if ((err != -EEXIST && err != -EALREADY && err != -EBUSY) ||
-	    !file_is_remote(w->disk.fd) || o->resumed)
+	    !file_is_remote(w->disk.fd) || o->resumed ||
+	    atomic_load_explicit(&o->chunks, memory_order_relaxed))
 		return;
 	if (!atomic_exchange_explicit(&o->taken, true, memory_order_relaxed))
 		log_line(LEVEL_ERROR, o->name,

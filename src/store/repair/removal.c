@@ -299,22 +299,26 @@ take_head(struct removal *r, const json_t *head)
 	}
 }
 
-static json_t *
-head_of(const struct removal *r, unsigned disk)
+/* Reads the first line of a disk's metadata.  0, with NULL where there is none;
+ * or -errno. */
+static int
+head_of(const struct removal *r, unsigned disk, json_t **head)
 {
 	char file[LAYOUT_FILE];
-	json_t *head;
 	int fd;
 
+	*head = NULL;
 	if (r->part[disk].dir < 0)
-		return NULL;
+		return 0;
 	fd = disk_open_at(r->part[disk].dir, layout_meta(file, r->name),
 			  O_RDONLY, DISK_NO_LINKS);
+	if (fd == -ETIMEDOUT || fd == -EIO || fd == -ENOMEM || fd == -EMFILE)
+		return fd;
 	if (fd < 0)
-		return NULL;
-	head = entry_head(fd);
+		return 0;
+	*head = entry_head(fd);
 	file_close(fd);
-	return head;
+	return 0;
 }
 
 /* Refuses to remove two recordings at once that two recorders made. */
@@ -332,33 +336,6 @@ two(const struct removal *r, unsigned one, unsigned other, struct fault *fault)
 	return -EEXIST;
 }
 
-/* Reads the metadata of the first disk that has it.  0; -EEXIST: another disk has
- * that of another recording. */
-static int
-read_head(struct removal *r, struct fault *fault)
-{
-	json_t *head = NULL;
-	unsigned first = 0;
-	int err = 0;
-
-	for (unsigned i = 0; i < r->disks->n && !err; i++) {
-		json_t *here = head_of(r, i);
-
-		if (head && here && meta_differs(head, here))
-			err = two(r, first, i, fault);
-		if (head) {
-			json_decref(here);
-			continue;
-		}
-		head = here;
-		first = i;
-	}
-	if (head)
-		take_head(r, head);
-	json_decref(head);
-	return err;
-}
-
 static int
 cannot_look(const struct removal *r, unsigned disk, int err,
 	    struct fault *fault)
@@ -366,6 +343,38 @@ cannot_look(const struct removal *r, unsigned disk, int err,
 	fault_set(fault, err, "io", "cannot look at %s on %s", r->name,
 		  r->disks->disk[disk].path);
 	fault_why(fault, "%s", disk_why(err));
+	return err;
+}
+
+/* Reads the metadata of the first disk that has it.  0; -EEXIST: another disk has
+ * that of another recording; or another -errno, if it cannot be known. */
+static int
+read_head(struct removal *r, struct fault *fault)
+{
+	json_t *head = NULL, *named = NULL, *here;
+	unsigned first = 0;
+	int err = 0;
+
+	for (unsigned i = 0; i < r->disks->n && !err; i++) {
+		err = head_of(r, i, &here);
+		if (err) {
+			cannot_look(r, i, err, fault);
+			break;
+		}
+		if (here && !head)
+			head = json_incref(here);
+		if (meta_differs(named, here))
+			err = two(r, first, i, fault);
+		if (!named && json_object_get(here, "id")) {
+			named = json_incref(here);
+			first = i;
+		}
+		json_decref(here);
+	}
+	if (head)
+		take_head(r, head);
+	json_decref(named);
+	json_decref(head);
 	return err;
 }
 

@@ -522,19 +522,21 @@ is_beginning(const struct folder *f, const char *entry)
 	       st.st_size <= layout_plan_begin(&f->plan, NULL);
 }
 
-/* True if the folder has an index, or anything else that is no beginning. */
-static bool
-is_taken(const struct folder *f)
+/* Returns 0 if the folder has nothing but beginnings; -EEXIST if it has an index,
+ * or anything else; or another -errno. */
+static int
+taken_look(const struct folder *f)
 {
 	struct file_list *dir;
 	const struct dirent *e;
-	bool taken = file_list_at(&dir, f->dir) != 0;
+	int err = file_list_at(&dir, f->dir);
 
-	while (!taken && (e = file_list_next(dir)))
-		taken = !is_beginning(f, e->d_name);
-	if (dir)
-		file_list_close(dir);
-	return taken;
+	if (err)
+		return err;
+	while (!err && (e = file_list_next(dir)))
+		err = is_beginning(f, e->d_name) ? 0 : -EEXIST;
+	file_list_close(dir);
+	return err;
 }
 
 /* Removes what a crash left half made.  0; -EEXIST: it is more than that. */
@@ -575,8 +577,9 @@ create_index(struct folder *f, bool old)
 	char made[LAYOUT_FILE];
 	int err;
 
-	if (is_taken(f))
-		return -EEXIST;
+	err = taken_look(f);
+	if (err)
+		return err;
 	layout_index_new(made, f->plan.name);
 	f->index.fd = disk_open_at(f->dir, made, O_CREAT | O_RDWR | O_APPEND,
 				   DISK_NO_LINKS);
@@ -587,9 +590,10 @@ create_index(struct folder *f, bool old)
 		return -ENOENT;
 	/* Another one may have given its index the last name in between; then
 	 * this one is new, and nobody's. */
-	if (is_taken(f)) {
+	err = taken_look(f);
+	if (err) {
 		file_remove_at(f->dir, made, 0);
-		return -EEXIST;
+		return err;
 	}
 	f->ours = true;
 	return old ? beginnings_remove(f) : 0;
@@ -669,11 +673,12 @@ folder_undo(struct folder *f, const char *dir)
 {
 	char file[LAYOUT_FILE];
 
+	/* The index goes last: as long as it is there, nobody else begins. */
 	if (f->ours) {
-		file_remove_at(f->dir, layout_index(file, f->plan.name), 0);
 		file_remove_at(f->dir, layout_meta(file, f->plan.name), 0);
 		data_remove(f);
 		file_remove_at(f->dir, layout_index_new(file, f->plan.name), 0);
+		file_remove_at(f->dir, layout_index(file, f->plan.name), 0);
 	}
 	file_remove_at(f->disk, dir, AT_REMOVEDIR);
 }

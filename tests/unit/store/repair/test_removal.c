@@ -143,6 +143,13 @@ START_TEST(two_of_one_name)
 	ck_assert(is(0, "a", "a.00000000"));
 	ck_assert(is(2, "a", "a.00000002"));
 	made_finish(&m);
+	/* The first disk has none, as those before there were ids. */
+	begin(MADE_ENDED);
+	identify(1, "0123456789abcdef");
+	identify(2, "fedcba9876543210");
+	ck_assert_int_eq(take(false, NULL), -EEXIST);
+	ck_assert_ptr_nonnull(strstr(fault.why, m.disks.disk[1].path));
+	made_finish(&m);
 }
 END_TEST
 
