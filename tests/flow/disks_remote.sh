@@ -197,8 +197,8 @@ for n in 1 2 3 4 5 6; do
 	done
 	same "state of both$n" "$(beside info "both$n" --json | jq -r .state)" complete
 	head -n 1 "$work/a/both$n/both$n.meta.jsonl" |
-		jq -e '.id | test("^[0-9a-f]{16}$")' >/dev/null ||
-		fail "both$n has no id of its own"
+		jq -e '.uid | test("^[0-9a-f]{16}$")' >/dev/null ||
+		fail "both$n has no uid of its own"
 	[ $by = two ] || [ ! -e "$work/own/both$n" ] ||
 		fail "both$n: the one that was refused left something"
 done

@@ -68,14 +68,14 @@ add_id(json_t *line, uint64_t id)
 	if (!id)
 		return 0;
 	snprintf(text, sizeof text, "%016" PRIx64, id);
-	return json_object_set_new(line, "id", json_string(text));
+	return json_object_set_new(line, "uid", json_string(text));
 }
 
 bool
 meta_differs(const json_t *head, const json_t *other)
 {
-	const char *a = json_string_value(json_object_get(head, "id"));
-	const char *b = json_string_value(json_object_get(other, "id"));
+	const char *a = json_string_value(json_object_get(head, "uid"));
+	const char *b = json_string_value(json_object_get(other, "uid"));
 
 	return a && b && strcmp(a, b) != 0;
 }

@@ -365,7 +365,7 @@ read_head(struct removal *r, struct fault *fault)
 			head = json_incref(here);
 		if (meta_differs(named, here))
 			err = two(r, first, i, fault);
-		if (!named && json_object_get(here, "id")) {
+		if (!named && json_object_get(here, "uid")) {
 			named = json_incref(here);
 			first = i;
 		}

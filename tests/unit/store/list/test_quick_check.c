@@ -383,7 +383,7 @@ START_TEST(two_of_one_name)
 		f = fopen(made_path(&m, i, MADE_NAME ".meta.jsonl"), "r+");
 		n = fread(text, 1, sizeof text, f);
 		rewind(f);
-		fprintf(f, "{\"id\":\"%u\",%.*s", i, (int)n - 1, text + 1);
+		fprintf(f, "{\"uid\":\"%u\",%.*s", i, (int)n - 1, text + 1);
 		fclose(f);
 	}
 	look();

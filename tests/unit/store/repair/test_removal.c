@@ -128,7 +128,7 @@ identify(unsigned disk, const char *id)
 	ck_assert_uint_lt(n, sizeof text);
 	ck_assert_int_eq(text[0], '{');
 	rewind(f);
-	fprintf(f, "{\"id\":\"%s\",%.*s", id, (int)n - 1, text + 1);
+	fprintf(f, "{\"uid\":\"%s\",%.*s", id, (int)n - 1, text + 1);
 	fclose(f);
 }
 
