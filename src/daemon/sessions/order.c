@@ -8,7 +8,8 @@
  * So a thread looks at the disks (lookup.h), with a time limit.  For disks that
  * do not answer, the catalogue decides: it is a few seconds old at most, and
  * knows what was recorded here.  Should it be wrong, that disk refuses to make
- * a second folder of the name and takes no part.
+ * a second folder of the name and takes no part.  If it is one that recorders
+ * share, another one was faster, and the recording ends (session.c).
  */
 #include "daemon/sessions/order.h"
 
