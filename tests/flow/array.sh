@@ -206,7 +206,8 @@ mv -T "$folder/..new" "$folder/..data"
 wait_for 60 scans_are mh second
 
 # The image has every library that is linked, in the package of its name but for
-# those of the base image, and of packages with several.
+# those of the base image, of packages with several, and libpng16, which libcairo2
+# needs itself.
 if command -v readelf >/dev/null; then
 	find "$top_builddir/plugins/.libs" -name '*.so' >"$work/linked"
 	for program in "$SPATED" "$SPATE" "$top_builddir"/spate{fs,-web,-vsi}; do
@@ -214,7 +215,7 @@ if command -v readelf >/dev/null; then
 	done
 	xargs readelf -d <"$work/linked" 2>"$work/out" |
 		sed -n 's/.*(NEEDED).*\[\(lib.*\)\.so.*/\1/p' | sort -u |
-		grep -vxE 'lib(c|m|dl|rt|pthread|tinfo|[atulb]*san|gcc_s|stdc\+\+)' |
+		grep -vxE 'lib(c|m|dl|rt|pthread|tinfo|[atulb]*san|gcc_s|stdc\+\+|png16)' |
 		sed 's/^libcrypto$/libssl/; s/^libuc[pstm]$/libucx/' >"$work/needed"
 	grep -qx libjansson "$work/needed" || fail "no library is seen: $(cat "$work/out")"
 	while read -r library; do
