@@ -944,22 +944,25 @@ several_set(const struct several *s, struct verify_item *i)
 static void
 orphans_say(struct verify_part *p, const struct several *s)
 {
+	const struct recording *rec = p->check->rec;
+	char help[LAYOUT_FILE + 40] = "";
 	struct verify_item *i;
 
 	if (!s->n)
 		return;
+	/* On a disk that can only be read the index may be on its way. */
+	if (!recording_reads_only(rec))
+		snprintf(help, sizeof help, "; spate recover %s looks at %s",
+			 rec->name, s->n == 1 ? "it" : "them");
 	if (s->n == 1)
 		i = verify_say(p, VERIFY_UNINDEXED,
-			       "chunk %" PRIu64 " on %s is in no index; "
-			       "spate recover %s looks at it",
-			       s->first, verify_path(p), p->check->rec->name);
+			       "chunk %" PRIu64 " on %s is in no index%s",
+			       s->first, verify_path(p), help);
 	else
 		i = verify_say(p, VERIFY_UNINDEXED,
 			       "%u chunks on %s, from %" PRIu64 " to %" PRIu64
-			       ", are in no index; spate recover %s looks at "
-			       "them",
-			       s->n, verify_path(p), s->first, s->last,
-			       p->check->rec->name);
+			       ", are in no index%s",
+			       s->n, verify_path(p), s->first, s->last, help);
 	several_set(s, i);
 }
 
