@@ -39,6 +39,7 @@
 #include "flow/write/writer.h"
 #include "store/parity/code.h"
 #include "store/record/meta.h"
+#include "store/disk/remote.h"
 #include "write_disks.h"
 
 enum { PAYLOAD = 8192, MOST = 64, FILES = 512, PARITY_GROUPS = 6 };
@@ -415,6 +416,7 @@ main(int argc, char **argv)
 			  .total = 1 << 30 };
 	struct geometry geometry;
 
+	remote_makes();
 	if (!arguments(&l, argc, argv)) {
 		fprintf(stderr, "usage: write_loop [-w WRITER] [-l LAYOUT] "
 				"[-b MIB] [-t MIB] [-c] [-k MIB] [-r MIB] "
