@@ -154,7 +154,7 @@ piece_op(struct disk_file *f, uint64_t piece, char name[PIECE_NAME])
 		rados_write_op_assert_exists(op);
 	ceph_term_guard(op, f->term);
 	if (first) {
-		/* It may be there, made by a late write of another one. */
+		/* A late write of another one may have made the piece. */
 		ceph_term_set(op, f->term);
 		__atomic_store_n(&f->touched, piece, __ATOMIC_RELAXED);
 	}

@@ -128,7 +128,7 @@ void disk_set_step(struct disk_set *set, int64_t now);
 
 /* ---- disk_set.c --------------------------------------------------- */
 
-/* What disk_look() found. */
+/* A disk as disk_look() found it. */
 struct disk_looked {
 	int err;
 	struct disk_id id;

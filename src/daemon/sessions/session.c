@@ -956,10 +956,9 @@ is_shared(const struct disk_set *set)
 /*
  * One folder is enough to record, and a hung disk is not waited for; but one
  * that others share is, for two seconds, as it may say that another recorder has
- * the name.  If no
- * disk could make a folder, a client's order fails, since the client is there
- * to see it.  A scan of the schedule begins all the same: a disk may come back
- * while it lasts.
+ * the name.  If no disk could make a folder, a client's order fails, since the
+ * client is there to see it.  A scan of the schedule begins all the same: a disk
+ * may come back while it lasts.
  */
 static void
 begin_look(struct session *s, int64_t now)

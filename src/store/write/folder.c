@@ -725,7 +725,7 @@ folder_create(struct folder **folder, const struct disk *disk, const char *name,
 	struct folder *f;
 	int err = -ENOENT;
 
-	/* Who fails to take a folder removes it if it is empty. */
+	/* A recorder that fails to take a folder removes an empty one. */
 	for (unsigned i = 0; i < TRIES && err == -ENOENT; i++) {
 		err = folder_make(&f, disk, name, head);
 		if (err)
