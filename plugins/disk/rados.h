@@ -58,6 +58,7 @@ struct disk_file {
 	struct disk_store *store;
 	bool folder;
 	bool nameless; /* it has no name yet */
+	bool once;     /* no other one writes to its objects, ever */
 	uint64_t id;   /* of a folder: another one of its name has another */
 	uint64_t full; /* pieces that were full when last looked at; a hint */
 	rados_ioctx_t io;      /* of the pool where its objects are */

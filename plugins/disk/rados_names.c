@@ -8,6 +8,10 @@
  * data, and the lock of a file that is open.  So giving a file a new name is one
  * operation on one object, the folder, which RADOS does wholly or not at all.
  *
+ * A file that its maker alone writes (DISK_ONCE) has the term behind its path,
+ * "~18a2c4e6f0123456": a file that is made there later, in another term, has
+ * other objects, and a late write does not reach those.
+ *
  * The order of steps decides what a crash leaves behind:
  *
  *   new file     the object, exclusively; then its name.  Left: an object
@@ -634,12 +638,11 @@ folder_open(struct disk_store *s, const char *path, struct disk_file **file)
 	return 0;
 }
 
-/* Makes an object for a new file, whose name is the path, or if that is in use
- * the path with a number behind it.  It is not that of `old`, which the file's
- * name may still lead to: who is just removing that would take the new one for
- * it. */
+/* Makes an object for a new file, of this name, or if that is in use of the name
+ * with a number behind it.  It is not that of `old`, which the file's name may
+ * still lead to: who is just removing that would take the new one for it. */
 static int
-object_new(rados_ioctx_t io, const char *path, const char *term,
+object_new(rados_ioctx_t io, const char *wanted, const char *term,
 	   const char *old, char object[RADOS_OBJECT])
 {
 	enum { NUMBERS = 10000 };
@@ -649,9 +652,9 @@ object_new(rados_ioctx_t io, const char *path, const char *term,
 		rados_write_op_t op;
 
 		if (!i)
-			snprintf(object, RADOS_OBJECT, "%s", path);
+			snprintf(object, RADOS_OBJECT, "%s", wanted);
 		else
-			snprintf(object, RADOS_OBJECT, "%s~%d", path, i);
+			snprintf(object, RADOS_OBJECT, "%s~%d", wanted, i);
 		if (!strcmp(object, old))
 			continue;
 		op = rados_create_write_op();
@@ -686,29 +689,34 @@ file_again(struct disk_store *s, const char *value, const char *term,
 /* Makes an object for a path, and gives it the name, which may have the value
  * `old` whose object is gone. */
 static int
-file_make(struct disk_store *s, const char *path, bool appended,
+file_make(struct disk_store *s, const char *path, enum disk_how flags,
 	  const char *term, const char *old, struct disk_file **file)
 {
-	char parent[RADOS_OBJECT], value[VALUE];
+	char parent[RADOS_OBJECT], object[RADOS_OBJECT], value[VALUE];
+	bool once = flags & DISK_ONCE && *term;
 	rados_ioctx_t io;
 	const char *name;
 	int err;
 
 	pthread_mutex_lock(&s->lock);
-	*value = s->data && !appended ? 'x' : 'f';
+	*value = s->data && !(flags & DISK_APPENDED) ? 'x' : 'f';
 	pthread_mutex_unlock(&s->lock);
+	snprintf(object, sizeof object, "%s%s%s", path, once ? "~" : "",
+		 once ? term : "");
 	err = ceph_pool_of(s, value, &io);
 	if (!err)
 		err = parent_of(path, parent, &name);
 	if (!err)
-		err =
-		    object_new(io, path, term, *old ? old + 1 : "", value + 1);
+		err = object_new(io, object, term, *old ? old + 1 : "",
+				 value + 1);
 	if (err)
 		return err;
 	err = name_add(s, parent, name, value);
 	if (!err)
-		return file_new(s, value, term, file);
-	if (err == -ETIMEDOUT)
+		err = file_new(s, value, term, file);
+	if (!err)
+		(*file)->once = once;
+	else if (err == -ETIMEDOUT)
 		doubt_add(s, path, value);
 	else /* -ENOENT: there is no such folder */
 		ceph_data_remove(io, value + 1, "");
@@ -721,11 +729,12 @@ ceph_file_open(struct disk_store *s, const char *path, enum disk_how how,
 {
 	char parent[RADOS_OBJECT], value[VALUE], doubt[VALUE] = "";
 	char term[RADOS_TERM] = "";
-	bool appended = how & DISK_APPENDED, makes;
+	enum disk_how flags = how & (DISK_APPENDED | DISK_ONCE);
 	const char *name;
+	bool makes;
 	int err;
 
-	how &= ~DISK_APPENDED;
+	how &= ~flags;
 	if (how == DISK_FOLDER)
 		return folder_open(s, path, file);
 	if (!*path)
@@ -753,7 +762,7 @@ ceph_file_open(struct disk_store *s, const char *path, enum disk_how how,
 		doubt_add(s, path, doubt);
 	if (err != -ENOENT || !makes)
 		return err;
-	err = file_make(s, path, appended, term, value, file);
+	err = file_make(s, path, flags, term, value, file);
 	/* Another one made it meanwhile. */
 	if (err == -EEXIST && how == DISK_MAKE)
 		return ceph_file_open(s, path, DISK_WRITE, file);

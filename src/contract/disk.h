@@ -51,6 +51,9 @@ enum disk_how {
 	/* Or'ed to DISK_MAKE and DISK_NEW: a small file, such as an index, that
 	 * is only appended to. */
 	DISK_APPENDED = 16,
+	/* Or'ed to DISK_NEW: its maker alone writes it, each byte once, as a
+	 * chunk.  See `lock`. */
+	DISK_ONCE = 32,
 };
 
 struct disk_stat {
@@ -117,7 +120,9 @@ struct disk_ops {
 	 * exclusive lock ended: what it writes to files of the same folder, opened
 	 * since it had the lock, or appends, cuts, removes or renames there, is
 	 * -ESTALE when another one has locked a file of the folder so and opened
-	 * the same to be written.
+	 * the same to be written.  What it writes to a file that it made with
+	 * DISK_ONCE may still come to that one, but to no other of the same path,
+	 * and not when the file was removed.
 	 */
 	int (*lock)(struct disk_file *file, enum disk_lock how);
 

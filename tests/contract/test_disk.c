@@ -598,7 +598,7 @@ has_letters(int fd, char letter, size_t bytes, uint64_t offset)
  * they do, even though it does not know. */
 START_TEST(are_kept_from_who_lost_the_lock)
 {
-	int one, two, index, data, new_index, new_data;
+	int one, two, index, data, chunk, new_index, new_data, new_chunk;
 
 	if (!getenv("SPATE_DISK_AGAIN"))
 		return;
@@ -611,6 +611,10 @@ START_TEST(are_kept_from_who_lost_the_lock)
 	data = opened_in(one, "d", O_CREAT | O_EXCL | O_RDWR);
 	ck_assert_int_eq(letters(data, 'a', 5 * MIB / 2, 0), 0);
 	ck_assert_int_eq(file_append(index, "one", 3), 3);
+	chunk = disk_make_at(one, "c", 0);
+	ck_assert_int_ge(chunk, 0);
+	ck_assert_int_eq(letters(chunk, 'a', 3 * MIB / 2, 0), 0);
+	ck_assert_int_eq(disk_make_at(one, "c", 0), -EEXIST);
 
 	file_close(disk);
 	disk = disk_folder_open(getenv("SPATE_DISK_AGAIN"));
@@ -641,6 +645,24 @@ START_TEST(are_kept_from_who_lost_the_lock)
 	letters(data, 'x', 100, 4 * MIB);
 	ck_assert_int_eq(letters(new_data, 'b', MIB, 7 * MIB / 2), 0);
 	ck_assert_int_eq(letters(data, 'x', 10, 4 * MIB), -ESTALE);
+
+	/* What it alone writes is its own, until that is removed; then its writes
+	 * do not come to what takes the name. */
+	ck_assert_int_eq(letters_start(chunk, 'a', MIB, 3 * MIB / 2), 0);
+	has_letters(new_chunk = opened_in(two, "c", O_RDONLY), 'a', 5 * MIB / 2,
+		    0);
+	file_close(new_chunk);
+	FAILS(file_remove_at(one, "c", 0), ESTALE);
+	ck_assert_int_eq(file_remove_at(two, "c", 0), 0);
+	new_chunk = disk_make_at(two, "c", 0);
+	ck_assert_int_ge(new_chunk, 0);
+	ck_assert_int_eq(letters(new_chunk, 'b', 5 * MIB / 2, 0), 0);
+	ck_assert_int_eq(letters(chunk, 'x', 10, 0), -ENOENT);
+	ck_assert_int_eq(letters_start(chunk, 'x', 10, MIB - 5), -ENOENT);
+	has_letters(new_chunk, 'b', 5 * MIB / 2, 0);
+	file_close(new_chunk);
+	file_close(chunk);
+	ck_assert_int_eq(file_remove_at(two, "c", 0), 0);
 
 	ck_assert_int_eq(file_append(new_index, "two", 3), 3);
 	has(new_index, "onetwo");

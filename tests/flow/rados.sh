@@ -71,7 +71,7 @@ beside check r1 >/dev/null
 beside export r1 "$work/beside" --quiet
 cmp "$work/beside" "$work/r1"
 # Chunks are objects by their names.
-same "objects of its chunks" "$(objects | grep -cE '^r1/r1\.[0-9]{8}$')" \
+same "objects of its chunks" "$(objects | grep -cE '^r1/r1\.[0-9]{8}~[0-9a-f]{16}$')" \
 	"$(info r1 '.disks[0].chunks')"
 refused "r1" spate record r1 --stream s
 

@@ -35,6 +35,13 @@ remote_open_at(int at, const char *path, int flags)
 }
 
 int
+remote_make_at(int at, const char *path)
+{
+	(void)at, (void)path;
+	return -ENOSYS;
+}
+
+int
 remote_close(int fd)
 {
 	(void)fd;

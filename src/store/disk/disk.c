@@ -363,6 +363,15 @@ disk_open_at(int at, const char *path, int flags, enum disk_links links)
 	return fd;
 }
 
+int
+disk_make_at(int at, const char *path, int flags)
+{
+	if (file_is_remote(at))
+		return remote_make_at(at, path);
+	return disk_open_at(at, path, O_CREAT | O_EXCL | O_WRONLY | flags,
+			    DISK_NO_LINKS);
+}
+
 const char *
 disk_why(int err)
 {

@@ -164,6 +164,11 @@ bool disk_matches(const char *pattern, const char *path);
 enum disk_links { DISK_NO_LINKS, DISK_LINKS };
 int disk_open_at(int at, const char *path, int flags, enum disk_links links);
 
+/* Makes a file, which must not exist, to be written by this opener alone and each
+ * byte once, as a chunk: that takes less of a disk that recorders share (DISK_ONCE
+ * in contract/disk.h).  `flags` may have O_DIRECT.  The descriptor or -errno. */
+int disk_make_at(int at, const char *path, int flags);
+
 /* Gives what root has made in a folder the folder's owner: the daemon, which is
  * mostly another user, has to write to it, too.  disk_open_at() does it where the
  * file system can.  0 or -errno. */

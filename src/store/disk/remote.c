@@ -434,11 +434,10 @@ belong(const struct remote_file *at, struct disk_file *file, const char *path)
 	return ops->belongs(file, at->path);
 }
 
-int
-remote_open_at(int at, const char *path, int flags)
+static int
+open_how(int at, const char *path, enum disk_how how, bool empties)
 {
 	struct remote_file *a = file_of(at);
-	enum disk_how how = how_open(flags);
 	struct disk_file *file;
 	char whole[PATH_BYTES];
 	int err;
@@ -453,13 +452,25 @@ remote_open_at(int at, const char *path, int flags)
 		return err;
 	if (how != DISK_READ && how != DISK_FOLDER)
 		err = belong(a, file, whole);
-	if (!err && flags & O_TRUNC && how != DISK_FOLDER)
+	if (!err && empties && how != DISK_FOLDER)
 		err = a->disk->ops->cut(file, 0);
 	if (!err)
 		return file_new(a->disk, file, whole,
 				how != DISK_READ && how != DISK_FOLDER);
 	a->disk->ops->file_close(file);
 	return err;
+}
+
+int
+remote_open_at(int at, const char *path, int flags)
+{
+	return open_how(at, path, how_open(flags), flags & O_TRUNC);
+}
+
+int
+remote_make_at(int at, const char *path)
+{
+	return open_how(at, path, DISK_NEW | DISK_ONCE, false);
 }
 
 int

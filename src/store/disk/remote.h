@@ -58,6 +58,9 @@ int remote_open(const char *path, struct fault *fault);
 /* disk_open_at() below a remote disk: a handle or -errno. */
 int remote_open_at(int at, const char *path, int flags);
 
+/* disk_make_at() below a remote disk: a handle or -errno. */
+int remote_make_at(int at, const char *path);
+
 /* True if nothing can be written on the disk of a file. */
 bool remote_reads_only(int fd);
 

@@ -799,8 +799,7 @@ file_make(struct folder *folder, const char *file, int flags, uint64_t bytes)
 {
 	int fd, err;
 
-	fd = disk_open_at(folder->dir, file,
-			  O_CREAT | O_EXCL | O_WRONLY | flags, DISK_NO_LINKS);
+	fd = disk_make_at(folder->dir, file, flags);
 	if (fd < 0)
 		return fd;
 	if (!bytes || !file_reserve(fd, 0, 0, (off_t)bytes) ||
