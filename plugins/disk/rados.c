@@ -18,6 +18,7 @@
  */
 #include <errno.h>
 #include <jansson.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -546,6 +547,20 @@ connect_to(struct disk_store *s, const struct disk_args *a,
 	return err;
 }
 
+/* librados copies each request into memory of its own.  malloc gives that back to
+ * the kernel when it is free, which then makes and clears it anew: 0.1 of 0.7 CPU
+ * seconds per GB, and a twentieth of the rate where OSDs share the processors.  So
+ * a recorder keeps what all requests in flight take (24 of 4 MiB). */
+static void
+memory_keep(void)
+{
+	enum { KEPT = 128 << 20, HEAP_MOST = 32 << 20 };
+
+	mallopt(M_MMAP_THRESHOLD, HEAP_MOST);
+	mallopt(M_TRIM_THRESHOLD, KEPT);
+	mallopt(M_TOP_PAD, KEPT);
+}
+
 static int
 ceph_open(struct disk_store **store, const struct disk_args *a)
 {
@@ -556,6 +571,8 @@ ceph_open(struct disk_store **store, const struct disk_args *a)
 
 	if (err)
 		return err;
+	if (a->makes)
+		memory_keep();
 	s = calloc(1, sizeof *s);
 	if (!s)
 		return -ENOMEM;

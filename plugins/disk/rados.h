@@ -130,6 +130,13 @@ int ceph_data_write_start(struct disk_file *f, const void *data, size_t bytes,
  * removed. */
 int ceph_data_bytes(struct disk_file *f, uint64_t *bytes, int64_t *changed_ns);
 
+/* Begins to make an object in a term, or "", which must not exist.  `once`: the
+ * most bytes of one that is written once and in order; 0 for others.  NULL: no
+ * memory, or no connection.  The other one waits for it, and frees that. */
+rados_completion_t ceph_object_start(rados_ioctx_t io, const char *object,
+				     const char *term, uint64_t once);
+int ceph_object_end(rados_completion_t is);
+
 /* Removes all pieces of a file.  0, also if there are none.  -ESTALE: in a later
  * term than this, another one wrote to it. */
 int ceph_data_remove(rados_ioctx_t io, const char *object, const char *term);

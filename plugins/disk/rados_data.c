@@ -117,28 +117,75 @@ answer(int err)
 	return err == -ECANCELED ? -ESTALE : err;
 }
 
+/* Starts an operation, and frees it.  NULL: no memory, or no connection. */
+static rados_completion_t
+op_start(rados_ioctx_t io, rados_write_op_t op, const char *object, int flags)
+{
+	rados_completion_t is;
+
+	if (rados_aio_create_completion2(NULL, NULL, &is) < 0) {
+		is = NULL;
+	} else if (rados_aio_write_op_operate(op, io, is, object, NULL, flags) <
+		   0) {
+		rados_aio_release(is);
+		is = NULL;
+	}
+	rados_release_write_op(op);
+	return is;
+}
+
+rados_completion_t
+ceph_object_start(rados_ioctx_t io, const char *object, const char *term,
+		  uint64_t once)
+{
+	/* BlueStore keeps a checksum of each 64 KiB then, not of each 4. */
+	enum {
+		WRITE = 64 << 10,
+		HINTS = LIBRADOS_ALLOC_HINT_FLAG_SEQUENTIAL_WRITE |
+			LIBRADOS_ALLOC_HINT_FLAG_SEQUENTIAL_READ |
+			LIBRADOS_ALLOC_HINT_FLAG_APPEND_ONLY |
+			LIBRADOS_ALLOC_HINT_FLAG_INCOMPRESSIBLE
+	};
+	rados_write_op_t op = rados_create_write_op();
+
+	if (!op)
+		return NULL;
+	rados_write_op_create(op, LIBRADOS_CREATE_EXCLUSIVE, NULL);
+	ceph_term_set(op, term);
+	if (once)
+		rados_write_op_set_alloc_hint2(op, once, WRITE, HINTS);
+	/* An empty object takes no room: a full pool has to be emptied, which a
+	 * file in the folder says first. */
+	return op_start(io, op, object, LIBRADOS_OPERATION_FULL_FORCE);
+}
+
+int
+ceph_object_end(rados_completion_t is)
+{
+	int err;
+
+	if (!is)
+		return -ENOMEM;
+	rados_aio_wait_for_complete(is);
+	err = rados_aio_get_return_value(is);
+	rados_aio_release(is);
+	return err;
+}
+
 /* Begins to make a piece behind the first with its term, if it does not exist:
  * the OSD does it before what is asked of the piece next. */
 static int
 piece_touch(struct disk_file *f, uint64_t piece)
 {
-	rados_write_op_t op = rados_create_write_op();
 	char name[PIECE_NAME];
-	rados_completion_t is;
-	int err;
+	rados_completion_t is =
+	    ceph_object_start(f->io, piece_name(f->object, piece, name),
+			      f->term, f->once ? f->store->piece : 0);
 
-	if (!op)
+	if (!is)
 		return -ENOMEM;
-	rados_write_op_create(op, LIBRADOS_CREATE_EXCLUSIVE, NULL);
-	ceph_term_set(op, f->term);
-	piece_name(f->object, piece, name);
-	err = rados_aio_create_completion2(NULL, NULL, &is);
-	if (err >= 0) {
-		err = rados_aio_write_op_operate(op, f->io, is, name, NULL, 0);
-		rados_aio_release(is);
-	}
-	rados_release_write_op(op);
-	return err < 0 ? err : 0;
+	rados_aio_release(is);
+	return 0;
 }
 
 /* Returns the first piece that is touched before a piece is written, up to which
@@ -150,11 +197,9 @@ untouched(const struct disk_file *f, uint64_t piece)
 {
 	uint64_t last = __atomic_load_n(&f->touched, __ATOMIC_RELAXED);
 
-	if (!*f->term)
-		return 0;
 	if (f->once)
 		return piece > last ? last + 1 : 0;
-	return piece == last ? 0 : piece;
+	return !*f->term || piece == last ? 0 : piece;
 }
 
 /* Begins an operation that changes a piece, whose name it writes.  A piece that
@@ -200,7 +245,6 @@ static rados_completion_t
 mark_start(struct disk_file *f, uint64_t piece)
 {
 	rados_write_op_t op = rados_create_write_op();
-	rados_completion_t is = NULL;
 	char name[PIECE_NAME];
 
 	if (!op)
@@ -208,29 +252,13 @@ mark_start(struct disk_file *f, uint64_t piece)
 	rados_write_op_assert_exists(op);
 	ceph_term_guard(op, f->term);
 	ceph_term_set(op, f->term);
-	if (rados_aio_create_completion2(NULL, NULL, &is) < 0)
-		is = NULL;
-	else if (rados_aio_write_op_operate(op, f->io, is,
-					    piece_name(f->object, piece, name),
-					    NULL, 0) < 0) {
-		rados_aio_release(is);
-		is = NULL;
-	}
-	rados_release_write_op(op);
-	return is;
+	return op_start(f->io, op, piece_name(f->object, piece, name), 0);
 }
 
 static int
 mark_end(rados_completion_t is)
 {
-	int err;
-
-	if (!is)
-		return -ENOMEM;
-	rados_aio_wait_for_complete(is);
-	err = rados_aio_get_return_value(is);
-	rados_aio_release(is);
-	return answer(err);
+	return answer(ceph_object_end(is));
 }
 
 int

@@ -8,15 +8,17 @@
  * data, and the lock of a file that is open.  So giving a file a new name is one
  * operation on one object, the folder, which RADOS does wholly or not at all.
  *
- * A file that its maker alone writes (DISK_ONCE) has the term behind its path,
- * "~18a2c4e6f0123456": a file that is made there later, in another term, has
- * other objects, and a late write does not reach those.
+ * The object of a file that its maker alone writes (DISK_ONCE) has a random number
+ * behind its path, "~18a2c4e6f0123456": a file that is made there later has other
+ * objects, and a late write does not reach those.
  *
  * The order of steps decides what a crash leaves behind:
  *
  *   new file     the object, exclusively; then its name.  Left: an object
  *                without a name, which takes no room; the next file of that name
- *                gets an object with "~1" behind it.
+ *                gets an object with "~1" behind it.  With a random number
+ *                both at once, which takes half as long.  Left: perhaps a name
+ *                without an object instead.
  *   removal      the data, then the name.  Left: a name without an object,
  *                which can be removed again, and which a new file may take.
  *   new folder   its object, exclusively, which decides who made it; then its
@@ -638,35 +640,25 @@ folder_open(struct disk_store *s, const char *path, struct disk_file **file)
 	return 0;
 }
 
-/* Makes an object for a new file, of this name, or if that is in use of the name
- * with a number behind it.  It is not that of `old`, which the file's name may
- * still lead to: who is just removing that would take the new one for it. */
+/* Makes an object for a new file, whose name is the path, or if that is in use
+ * the path with a number behind it.  It is not that of `old`, which the file's
+ * name may still lead to: who is just removing that would take the new one for
+ * it. */
 static int
-object_new(rados_ioctx_t io, const char *wanted, const char *term,
+object_new(rados_ioctx_t io, const char *path, const char *term,
 	   const char *old, char object[RADOS_OBJECT])
 {
 	enum { NUMBERS = 10000 };
 	int err = -EEXIST;
 
 	for (int i = 0; i < NUMBERS && err == -EEXIST; i++) {
-		rados_write_op_t op;
-
 		if (!i)
-			snprintf(object, RADOS_OBJECT, "%s", wanted);
+			snprintf(object, RADOS_OBJECT, "%s", path);
 		else
-			snprintf(object, RADOS_OBJECT, "%s~%d", wanted, i);
+			snprintf(object, RADOS_OBJECT, "%s~%d", path, i);
 		if (!strcmp(object, old))
 			continue;
-		op = rados_create_write_op();
-		if (!op)
-			return -ENOMEM;
-		rados_write_op_create(op, LIBRADOS_CREATE_EXCLUSIVE, NULL);
-		ceph_term_set(op, term);
-		/* An empty file takes no room: a full pool has to be emptied,
-		 * which a file in the folder says first. */
-		err = rados_write_op_operate2(op, io, object, NULL,
-					      LIBRADOS_OPERATION_FULL_FORCE);
-		rados_release_write_op(op);
+		err = ceph_object_end(ceph_object_start(io, object, term, 0));
 	}
 	return err;
 }
@@ -689,37 +681,75 @@ file_again(struct disk_store *s, const char *value, const char *term,
 /* Makes an object for a path, and gives it the name, which may have the value
  * `old` whose object is gone. */
 static int
-file_make(struct disk_store *s, const char *path, enum disk_how flags,
+file_make(struct disk_store *s, const char *path, bool appended,
 	  const char *term, const char *old, struct disk_file **file)
 {
-	char parent[RADOS_OBJECT], object[RADOS_OBJECT], value[VALUE];
-	bool once = flags & DISK_ONCE && *term;
+	char parent[RADOS_OBJECT], value[VALUE];
 	rados_ioctx_t io;
 	const char *name;
 	int err;
 
 	pthread_mutex_lock(&s->lock);
-	*value = s->data && !(flags & DISK_APPENDED) ? 'x' : 'f';
+	*value = s->data && !appended ? 'x' : 'f';
 	pthread_mutex_unlock(&s->lock);
-	snprintf(object, sizeof object, "%s%s%s", path, once ? "~" : "",
-		 once ? term : "");
 	err = ceph_pool_of(s, value, &io);
 	if (!err)
 		err = parent_of(path, parent, &name);
 	if (!err)
-		err = object_new(io, object, term, *old ? old + 1 : "",
-				 value + 1);
+		err =
+		    object_new(io, path, term, *old ? old + 1 : "", value + 1);
 	if (err)
 		return err;
 	err = name_add(s, parent, name, value);
 	if (!err)
-		err = file_new(s, value, term, file);
-	if (!err)
-		(*file)->once = once;
-	else if (err == -ETIMEDOUT)
+		return file_new(s, value, term, file);
+	if (err == -ETIMEDOUT)
 		doubt_add(s, path, value);
 	else /* -ENOENT: there is no such folder */
 		ceph_data_remove(io, value + 1, "");
+	return err;
+}
+
+/* Makes a file that nobody else writes. */
+static int
+file_make_once(struct disk_store *s, const char *path, struct disk_file **file)
+{
+	char parent[RADOS_OBJECT], term[RADOS_TERM], value[VALUE];
+	rados_completion_t made;
+	const char *name;
+	int err = parent_of(path, parent, &name), object_err;
+
+	if (!err)
+		err = ceph_term_of(s, parent, term);
+	/* An attempt before may have been done late. */
+	if (!err && doubt_take(s, path, value, NULL) &&
+	    name_undo(s, path, value) == -ETIMEDOUT) {
+		doubt_add(s, path, value);
+		err = -ETIMEDOUT;
+	}
+	if (err)
+		return err;
+	pthread_mutex_lock(&s->lock);
+	snprintf(value, sizeof value, "%c%s~%016llx", s->data ? 'x' : 'f', path,
+		 (unsigned long long)random_number());
+	pthread_mutex_unlock(&s->lock);
+	err = file_new(s, value, term, file);
+	if (err)
+		return err;
+	(*file)->once = true;
+	made = ceph_object_start((*file)->io, value + 1, term, s->piece);
+	err = name_add(s, parent, name, value);
+	object_err = ceph_object_end(made);
+	err = err ? err : object_err;
+	if (!err)
+		return 0;
+	if (err == -ETIMEDOUT)
+		doubt_add(s, path, value);
+	else if (object_err)
+		name_undo(s, path, value);
+	else /* it got no name; -ENOENT: there is no such folder */
+		ceph_data_remove((*file)->io, value + 1, "");
+	ceph_file_close(*file);
 	return err;
 }
 
@@ -729,16 +759,17 @@ ceph_file_open(struct disk_store *s, const char *path, enum disk_how how,
 {
 	char parent[RADOS_OBJECT], value[VALUE], doubt[VALUE] = "";
 	char term[RADOS_TERM] = "";
-	enum disk_how flags = how & (DISK_APPENDED | DISK_ONCE);
+	bool appended = how & DISK_APPENDED, makes;
 	const char *name;
-	bool makes;
 	int err;
 
-	how &= ~flags;
+	how &= ~DISK_APPENDED;
 	if (how == DISK_FOLDER)
 		return folder_open(s, path, file);
 	if (!*path)
 		return -EISDIR;
+	if (how & DISK_ONCE)
+		return file_make_once(s, path, file);
 	makes = how == DISK_MAKE || how == DISK_NEW;
 	err = parent_of(path, parent, &name);
 	if (!err && how != DISK_READ)
@@ -762,7 +793,7 @@ ceph_file_open(struct disk_store *s, const char *path, enum disk_how how,
 		doubt_add(s, path, doubt);
 	if (err != -ENOENT || !makes)
 		return err;
-	err = file_make(s, path, flags, term, value, file);
+	err = file_make(s, path, appended, term, value, file);
 	/* Another one made it meanwhile. */
 	if (err == -EEXIST && how == DISK_MAKE)
 		return ceph_file_open(s, path, DISK_WRITE, file);

@@ -756,6 +756,17 @@ START_TEST(may_be_made_late)
 	has(fd, "x");
 	file_close(fd);
 	removed(object + 2);
+	/* Object and name at the same time. */
+	tool("stop", "t/");
+	ck_assert_int_eq(disk_make_at(dir, "once", 0), -ETIMEDOUT);
+	tool("go", "t/");
+	fd = disk_make_at(dir, "once", 0);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(disk_make_at(dir, "once", 0), -EEXIST);
+	ck_assert_int_eq(write_whole(fd, "z", 1, 0), 0);
+	has(fd, "z");
+	file_close(fd);
+	removed("once");
 	file_close(dir);
 	ck_assert_int_eq(file_remove_at(disk, "t", AT_REMOVEDIR), 0);
 	file_close(disk);

@@ -55,7 +55,9 @@ plugin_open(struct disk_plugins *w, struct disk_plugin *plugin,
 	if (err)
 		return err;
 	plugin->is = is;
-	writes_init(&plugin->writes, is->ops, plugin->state, 1, w->a.beat);
+	writes_init(&plugin->writes, is->ops, plugin->state,
+		    is == &write_remotely ? WRITES_REQUESTS : WRITES_LOCAL, 1,
+		    w->a.beat);
 	return 0;
 }
 

@@ -12,7 +12,9 @@
  * 64 MiB are 0.018 with 1 MiB, 0.011 with 2, 0.008 with 4 and 0.007 with 8
  * (ext4 on virtio, Linux 6.18); but of sixteen requests of 8 MiB, which a disk
  * of 20 MB/s serves side by side, none would end within the time that a disk
- * may be silent.
+ * may be silent.  A pool of Ceph has more of them: its thread makes the next chunk
+ * meanwhile, which takes an answer of a busy cluster, 20 to 100 ms, and with
+ * sixteen the OSDs ran dry.
  *
  * Files that all blocks of a disk share are copied on their way, where a block
  * does not begin and end with a page.  In a Mark6 file nothing does: it has 20
@@ -52,15 +54,17 @@ enum {
 
 void
 writes_init(struct writes_in_flight *f, const struct write_ops *ops,
-	    struct write_state *state, uint64_t align, struct heartbeat *beat)
+	    struct write_state *state, unsigned requests, uint64_t align,
+	    struct heartbeat *beat)
 {
 	*f = (struct writes_in_flight){ .ops = ops,
 					.state = state,
 					.align = align,
 					.bytes = ops->reap ? QUEUED : SINGLE,
 					.beat = beat,
-					.idles = WRITES_REQUESTS };
-	for (unsigned i = 0; i < WRITES_REQUESTS; i++)
+					.requests = requests,
+					.idles = requests };
+	for (unsigned i = 0; i < requests; i++)
 		f->idle[i] = &f->request[i];
 }
 
@@ -75,7 +79,7 @@ writes_finish(struct writes_in_flight *f)
 static int
 stage_make(struct writes_in_flight *f)
 {
-	size_t bytes = (size_t)WRITES_REQUESTS * STAGE;
+	size_t bytes = (size_t)f->requests * STAGE;
 
 	if (f->stage)
 		return 0;

@@ -11,14 +11,15 @@
 /*
  * The writes in flight are those that one write plugin has under way for one
  * disk: up to WRITES_FILES pieces of memory, each going to one place in one
- * file, cut into requests that may all be with the plugin at the same time.
+ * file, cut into requests.  A folder's plugin has up to WRITES_LOCAL of them at the
+ * same time, that of a remote disk WRITES_REQUESTS.
  *
  *   writes_add -> { writes_push ... writes_wait }* -> writes_done
  *
  * With a plugin that does not queue, writes_push returns when all of a write is
  * done.  Only the disk's thread calls these functions.
  */
-enum { WRITES_FILES = 2, WRITES_REQUESTS = 16 };
+enum { WRITES_FILES = 2, WRITES_LOCAL = 16, WRITES_REQUESTS = 24 };
 
 struct file_write {
 	int fd;
@@ -48,6 +49,7 @@ struct writes_in_flight {
 	struct write_state *state;
 	uint64_t align; /* alignment of offsets and lengths in bytes; 1: none */
 	uint32_t bytes; /* most bytes of one request */
+	unsigned requests; /* most of them at a time */
 	struct heartbeat *beat;
 
 	struct file_write *file[WRITES_FILES]; /* oldest first */
@@ -65,10 +67,10 @@ struct writes_in_flight {
 	uint8_t *stage;
 };
 
-/* Sets up a flight for an opened plugin instance `state`.  `beat` may be
- * NULL. */
+/* Sets up a flight of up to `requests` for an opened plugin instance `state`.
+ * `beat` may be NULL. */
 void writes_init(struct writes_in_flight *f, const struct write_ops *ops,
-		 struct write_state *state, uint64_t align,
+		 struct write_state *state, unsigned requests, uint64_t align,
 		 struct heartbeat *beat);
 /* Frees the memory; no write is under way. */
 void writes_finish(struct writes_in_flight *f);

@@ -36,7 +36,7 @@ open_with(const struct write_ops *with, struct fake_whim w)
 
 	whim = w;
 	ck_assert_int_eq(with->open(&state, &args), 0);
-	writes_init(&writes, with, state, 1, NULL);
+	writes_init(&writes, with, state, WRITES_LOCAL, 1, NULL);
 	for (unsigned i = 0; i < WRITES_FILES; i++) {
 		data[i] = malloc(BYTES);
 		noise_fill(i, 0, data[i], BYTES);
@@ -52,7 +52,7 @@ close_all(void)
 {
 	ck_assert_uint_eq(writes.files, 0);
 	ck_assert_uint_eq(writes.queued, 0);
-	ck_assert_uint_eq(writes.idles, WRITES_REQUESTS);
+	ck_assert_uint_eq(writes.idles, WRITES_LOCAL);
 	for (unsigned i = 0; i < WRITES_FILES; i++) {
 		close(job[i].fd);
 		free(data[i]);
