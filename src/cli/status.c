@@ -81,6 +81,11 @@ print(const json_t *json)
 		printf("transfers\n");
 		sends_show(s.sends, 2);
 	}
+	if (key_or_0(s.sends_failed))
+		printf("%" PRIu64 " transfer%s failed since spated was "
+		       "started: 'spate sends --all' and 'spate schedule ls "
+		       "--all' say why\n",
+		       s.sends_failed, s.sends_failed == 1 ? "" : "s");
 	print_inbox(s.inbox);
 	printf("disks\n");
 	show_disks(s.disks, 2, false);

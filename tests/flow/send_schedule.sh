@@ -153,6 +153,8 @@ wait_for 60 eval '[ "$(row n2 record .unsent)" != null ]'
 same "why" "$(row n2 record .unsent)" "$(ended_of n2 send .why)"
 same "transfers that failed" "$(spate status --json | jq .sends_failed)" \
 	$((failed_before + 2))
+spate status | grep -qE "^$((failed_before + 2)) transfers failed since spated was started" ||
+	fail "$(spate status)"
 spate schedule ls --all >"$work/out"
 grep -qE '^ *[0-9]+ +n1 .*done .*not sent: ' "$work/out" || fail "$(cat "$work/out")"
 grep -qE '^ *[0-9]+ +n2 .*done .*not sent: ' "$work/out" || fail "$(cat "$work/out")"
