@@ -222,6 +222,16 @@ grep -q 'GET /vlbi/st+1/2026/b/b.00000001 HTTP/1.1.* 206 ' "$work/moto.log" ||
 refused "HTTP 404 NoSuchBucket" spate info b --disks s3://nothing
 refused "" spate rm b --disks "$bucket"
 
+# ---- a stream, of which an object cannot be made ---------------------------------------
+
+TZ=UTC printf -v start '%(%FT%TZ)T' $((EPOCHSECONDS + 600))
+cat >"$work/relay.conf" <<END
+scans = ( { name = "r"; action = "relay"; stream = "t"; to = "$bucket";
+            start = "$start"; duration = "2s"; } );
+END
+refused "whole recordings go there, and nothing else" \
+	spate schedule check "$work/relay.conf"
+
 # ---- a scan of the schedule, in whose middle the daemon is killed ---------------------
 
 in_scan()

@@ -66,9 +66,9 @@ made_move(void *arg, struct scan *scan, const struct schedule_when *when)
 }
 
 static const char *
-made_no_way(void *arg, const char *url)
+made_no_way(void *arg, const char *url, bool relay)
 {
-	(void)arg;
+	(void)arg, (void)relay;
 	return strncmp(url, "foo:", 4) ? NULL : "there is no foo";
 }
 

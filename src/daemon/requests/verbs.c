@@ -616,7 +616,8 @@ do_record(struct daemon *d, struct server_ticket ticket, const json_t *request,
 		return verb_record_at(d, ticket, request, fault);
 	err = order_read(&o, &d->r, request, fault);
 	if (!err && o.send)
-		err = transfer_url_check(&d->transfers, o.name, o.send, fault);
+		err = transfer_url_check(&d->transfers, o.name, o.send, false,
+					 fault);
 	if (!err)
 		err = order_check(&o, &d->r, fault);
 	if (err)

@@ -183,7 +183,8 @@ send_read(struct daemon *d, struct scan *s, const json_t *request,
 	if (!url)
 		return usage(fault, "`send` has to be a text");
 	s->send = strdup(url);
-	return s->send ? transfer_url_check(&d->transfers, s->name, url, fault)
+	return s->send ? transfer_url_check(&d->transfers, s->name, url, false,
+					    fault)
 		       : fault_no_memory(fault);
 }
 

@@ -63,8 +63,9 @@ struct schedule_hooks {
 	 * static or borrowed.
 	 */
 	const char *(*stream_fault)(void *arg, const char *stream);
-	/* Checks a URL to send to in the same way.  NULL: all URLs are good. */
-	const char *(*url_fault)(void *arg, const char *url);
+	/* Checks a URL to send to, or with `relay` to relay to, in the same way.
+	 * NULL: all URLs are good. */
+	const char *(*url_fault)(void *arg, const char *url, bool relay);
 	/*
 	 * Called after changes: calls schedule_refuse() or schedule_accept()
 	 * for each WAITING or REFUSED scan, and may put off its arm_at up to

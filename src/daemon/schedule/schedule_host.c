@@ -302,13 +302,13 @@ stream_fault(void *arg, const char *stream)
 }
 
 static const char *
-url_fault(void *arg, const char *url)
+url_fault(void *arg, const char *url, bool relay)
 {
 	const struct schedule_host *h = arg;
 	struct fault fault = { 0 };
 	static char line[sizeof fault];
 
-	if (!transfer_url_check(h->transfers, "it", url, &fault))
+	if (!transfer_url_check(h->transfers, "it", url, relay, &fault))
 		return NULL;
 	fault_line(&fault, line, sizeof line);
 	return line;

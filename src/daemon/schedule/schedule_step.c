@@ -90,9 +90,10 @@ bar(struct scan *scan, const char *why, ...)
 bool
 schedule_send_check(const struct schedule *s, struct scan *scan)
 {
-	const char *why = scan->send && s->hooks.url_fault
-			      ? s->hooks.url_fault(s->hooks.arg, scan->send)
-			      : NULL;
+	const char *why =
+	    scan->send && s->hooks.url_fault
+		? s->hooks.url_fault(s->hooks.arg, scan->send, false)
+		: NULL;
 
 	if (why && scan->unsent && !strcmp(scan->unsent, why))
 		return false;
@@ -106,7 +107,8 @@ static const char *
 url_fault(const struct schedule *s, const struct scan *scan)
 {
 	return scan->to && s->hooks.url_fault
-		   ? s->hooks.url_fault(s->hooks.arg, scan->to)
+		   ? s->hooks.url_fault(s->hooks.arg, scan->to,
+					scan->action == SCAN_RELAY)
 		   : NULL;
 }
 

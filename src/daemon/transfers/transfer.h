@@ -193,11 +193,11 @@ int transfer_check(struct transfers *all, const struct transfer_order *o,
 		   struct fault *fault);
 
 /*
- * Checks whether a plugin takes this URL, as far as can be seen without trying.
- * 0, or -errno with a fault.
+ * Checks whether a plugin takes this URL, for recordings or with `relay` for
+ * streams, as far as can be seen without trying.  0, or -errno with a fault.
  */
 int transfer_url_check(struct transfers *all, const char *name, const char *url,
-		       struct fault *fault);
+		       bool relay, struct fault *fault);
 
 /*
  * Tells whether the order asks for a whole recording, which is what an inbox

@@ -206,12 +206,13 @@ way_check(struct transfers *all, const struct transfer_order *o,
 
 int
 transfer_url_check(struct transfers *all, const char *name, const char *url,
-		   struct fault *fault)
+		   bool relay, struct fault *fault)
 {
 	struct transfer_order o;
 	int err;
 
 	transfer_order_init(&o, all->r->setup.send);
+	o.relay = relay;
 	snprintf(o.name, sizeof o.name, "%.100s", name);
 	o.to = strdup(url);
 	err = o.to ? way_check(all, &o, fault) : fault_no_memory(fault);
