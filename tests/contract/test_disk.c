@@ -148,6 +148,18 @@ files(void)
 	file_close(other);
 	file_close(fd);
 	FAILS(file_close(fd), EBADF);
+	ck_assert_int_eq(disk_make_at(dir, "a", 0), -EEXIST);
+	ck_assert_int_eq(disk_make_at(dir, "no/b", 0), -ENOENT);
+	fd = disk_make_at(dir, "b", 0);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write_whole(fd, "once", 4, 0), 0);
+	file_close(fd);
+	fd = opened("b", O_RDWR);
+	has(fd, "once");
+	ck_assert_int_eq(write_whole(fd, "more", 4, 4), 0);
+	has(fd, "oncemore");
+	file_close(fd);
+	removed("b");
 	removed("a");
 	ck_assert_int_eq(opened("a", O_RDONLY), -ENOENT);
 }

@@ -112,9 +112,10 @@ file_open(struct disk_store *s, const char *path, enum disk_how how,
 
 	if (is_away())
 		return -ETIMEDOUT;
-	err = file_make(openat(s->fd, path_of(path),
-			       flags[how & ~DISK_APPENDED] | O_CLOEXEC, 0644),
-			file);
+	err = file_make(
+	    openat(s->fd, path_of(path),
+		   flags[how & ~(DISK_APPENDED | DISK_ONCE)] | O_CLOEXEC, 0644),
+	    file);
 	if (err || how == DISK_FOLDER || fstat((*file)->fd, &st) < 0 ||
 	    !S_ISDIR(st.st_mode))
 		return err;
