@@ -58,13 +58,16 @@ struct disk_file {
 	struct disk_store *store;
 	bool folder;
 	bool nameless; /* it has no name yet */
-	bool once;     /* no other one writes to its objects, ever */
+	/* Nobody else writes to its objects: who opens the file to write it
+	 * makes others. */
+	bool once;
 	uint64_t id;   /* of a folder: another one of its name has another */
 	uint64_t full; /* pieces that were full when last looked at; a hint */
 	rados_ioctx_t io;      /* of the pool where its objects are */
 	char *object;	       /* name of the first piece, or of the folder */
 	char term[RADOS_TERM]; /* in which it is written; "": in none */
-	/* The piece, but the first, that was last written in the term. */
+	/* The piece, but the first, that was last written in the term; the last
+	 * one of a file with `once`. */
 	uint64_t touched;
 
 	/* Under the store's lock: */
@@ -132,7 +135,8 @@ int ceph_data_bytes(struct disk_file *f, uint64_t *bytes, int64_t *changed_ns);
 
 /* Begins to make an object in a term, or "", which must not exist.  `once`: the
  * most bytes of one that is written once and in order; 0 for others.  NULL: no
- * memory, or no connection.  The other one waits for it, and frees that. */
+ * memory, or no connection.  ceph_object_end() waits for it, and frees what this
+ * returned. */
 rados_completion_t ceph_object_start(rados_ioctx_t io, const char *object,
 				     const char *term, uint64_t once);
 int ceph_object_end(rados_completion_t is);
@@ -144,6 +148,17 @@ int ceph_data_remove(rados_ioctx_t io, const char *object, const char *term);
 /* Sets the file's term in all its pieces, if it has one.  -ESTALE: another one
  * has set a later one.  -ENOENT: it has no object. */
 int ceph_data_mark(struct disk_file *f);
+
+/* True if an object was made with `once`. */
+bool ceph_object_once(rados_ioctx_t io, const char *object);
+
+/* Says by whom a file with a term is written: anybody with a lock, or by this or
+ * another one alone.  Or -errno. */
+enum { DATA_OF_ANY, DATA_OWN, DATA_OF_OTHER };
+int ceph_data_once(struct disk_file *f);
+
+/* Copies a whole file, and the time when it was last changed. */
+int ceph_data_copy(struct disk_file *to, struct disk_file *from);
 
 /* Checks that a pool can be written to at any place.  -EOPNOTSUPP: it cannot. */
 int ceph_data_try(rados_ioctx_t io);

@@ -18,8 +18,9 @@
  *
  * That one has a price: an OSD compares when all writes before it are done, so
  * those of one object go one by one, 0.8 of the rate.  Whether an object exists
- * it knows without.  So a chunk's objects have names that no other one gets
- * (rados_names.c), and its writes need no more than to exist.
+ * it knows without.  So a chunk's objects have names that no other one gets, who
+ * takes the chunk over copies it and removes them (rados_names.c), and its writes
+ * need no more than that they exist.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -31,6 +32,9 @@
 #include "rados.h"
 
 enum { PIECE_NAME = RADOS_OBJECT + 24, GAP = 4 };
+
+/* The term of who alone writes an object. */
+static const char once_key[] = "once", no_term[] = "-";
 
 static const char *
 piece_name(const char *object, uint64_t piece, char name[PIECE_NAME])
@@ -110,23 +114,28 @@ ceph_data_bytes(struct disk_file *f, uint64_t *bytes, int64_t *changed_ns)
 
 /* ---- terms ---------------------------------------------------------------------- */
 
-/* Returns -ESTALE for an operation that was refused for its term. */
+/* Returns -ESTALE for an operation that was refused for its term, or since
+ * another one has taken the file over and removed this object. */
 static int
-answer(int err)
+answer(const struct disk_file *f, int err)
 {
+	if (err == -ENOENT && f->once && *f->term)
+		return -ESTALE;
 	return err == -ECANCELED ? -ESTALE : err;
 }
 
-/* Starts an operation, and frees it.  NULL: no memory, or no connection. */
+/* Starts an operation, and frees it.  `changed`: when the object counts as changed;
+ * NULL: now.  NULL: no memory, or no connection. */
 static rados_completion_t
-op_start(rados_ioctx_t io, rados_write_op_t op, const char *object, int flags)
+op_start(rados_ioctx_t io, rados_write_op_t op, const char *object,
+	 time_t *changed, int flags)
 {
 	rados_completion_t is;
 
 	if (rados_aio_create_completion2(NULL, NULL, &is) < 0) {
 		is = NULL;
-	} else if (rados_aio_write_op_operate(op, io, is, object, NULL, flags) <
-		   0) {
+	} else if (rados_aio_write_op_operate(op, io, is, object, changed,
+					      flags) < 0) {
 		rados_aio_release(is);
 		is = NULL;
 	}
@@ -152,11 +161,14 @@ ceph_object_start(rados_ioctx_t io, const char *object, const char *term,
 		return NULL;
 	rados_write_op_create(op, LIBRADOS_CREATE_EXCLUSIVE, NULL);
 	ceph_term_set(op, term);
-	if (once)
+	if (once) {
 		rados_write_op_set_alloc_hint2(op, once, WRITE, HINTS);
+		rados_write_op_setxattr(op, once_key, *term ? term : no_term,
+					*term ? strlen(term) : strlen(no_term));
+	}
 	/* An empty object takes no room: a full pool has to be emptied, which a
 	 * file in the folder says first. */
-	return op_start(io, op, object, LIBRADOS_OPERATION_FULL_FORCE);
+	return op_start(io, op, object, NULL, LIBRADOS_OPERATION_FULL_FORCE);
 }
 
 int
@@ -237,12 +249,12 @@ piece_do(struct disk_file *f, rados_write_op_t op, const char *name)
 	int err = rados_write_op_operate2(op, f->io, name, NULL, 0);
 
 	rados_release_write_op(op);
-	return answer(err);
+	return answer(f, err);
 }
 
 /* Sets the term of one piece. */
 static rados_completion_t
-mark_start(struct disk_file *f, uint64_t piece)
+mark_start(struct disk_file *f, uint64_t piece, time_t *changed)
 {
 	rados_write_op_t op = rados_create_write_op();
 	char name[PIECE_NAME];
@@ -252,13 +264,14 @@ mark_start(struct disk_file *f, uint64_t piece)
 	rados_write_op_assert_exists(op);
 	ceph_term_guard(op, f->term);
 	ceph_term_set(op, f->term);
-	return op_start(f->io, op, piece_name(f->object, piece, name), 0);
+	return op_start(f->io, op, piece_name(f->object, piece, name), changed,
+			0);
 }
 
 static int
-mark_end(rados_completion_t is)
+mark_end(const struct disk_file *f, rados_completion_t is)
 {
-	return answer(ceph_object_end(is));
+	return answer(f, ceph_object_end(is));
 }
 
 int
@@ -273,16 +286,19 @@ ceph_data_mark(struct disk_file *f)
 
 	if (!*f->term)
 		return 0;
-	/* The first one says whether the file may be written at all. */
-	err = mark_end(mark_start(f, 0));
+	/* The first one says whether the file may be written at all.  When the
+	 * last one was changed is kept: recover goes by it. */
+	err = piece_bytes(f, 0, &rest, &changed);
+	if (!err)
+		err = mark_end(f, mark_start(f, 0, &changed));
 	if (!err)
 		err = pieces_full(f, &full, &rest, &changed);
 	end = err ? 0 : full + (rest > 0);
 	for (at = 1; !err && at < end; at += n) {
 		for (n = 0; n < AT_ONCE && at + n < end; n++)
-			is[n] = mark_start(f, at + n);
+			is[n] = mark_start(f, at + n, &changed);
 		for (unsigned i = 0; i < n; i++) {
-			one = mark_end(is[i]);
+			one = mark_end(f, is[i]);
 			err = err ? err : one;
 		}
 	}
@@ -393,6 +409,7 @@ ceph_data_append(struct disk_file *f, const void *data, size_t bytes)
 
 /* A write that was started, in the parts that its pieces have of it. */
 struct started {
+	const struct disk_file *f;
 	void (*done)(void *arg, int64_t result);
 	void *arg;
 	size_t bytes;
@@ -409,7 +426,7 @@ part_done(struct started *w, int err)
 		atomic_compare_exchange_strong(&w->err, &none, err);
 	if (atomic_fetch_sub(&w->parts, 1) != 1)
 		return;
-	err = answer(atomic_load(&w->err));
+	err = answer(w->f, atomic_load(&w->err));
 	w->done(w->arg, err ? err : (int64_t)w->bytes);
 	free(w);
 }
@@ -460,7 +477,9 @@ ceph_data_write_start(struct disk_file *f, const void *data, size_t bytes,
 	w = malloc(sizeof *w);
 	if (!w)
 		return -ENOMEM;
-	*w = (struct started){ .done = done, .arg = arg, .bytes = bytes };
+	*w = (struct started){
+		.f = f, .done = done, .arg = arg, .bytes = bytes
+	};
 	atomic_init(&w->parts, 1);
 	for (; at < bytes && !err; offset += part, at += part) {
 		part = part_bytes(f, offset, bytes - at);
@@ -485,7 +504,7 @@ piece_remove(rados_ioctx_t io, const char *name, const char *term)
 	rados_write_op_remove(op);
 	err = rados_write_op_operate2(op, io, name, NULL, 0);
 	rados_release_write_op(op);
-	return answer(err);
+	return err == -ECANCELED ? -ESTALE : err;
 }
 
 /* Removes the pieces from this one on.  A crash may have left a gap between
@@ -552,11 +571,73 @@ ceph_data_cut(struct disk_file *f, uint64_t bytes)
 		err = pieces_remove(f->io, f->object,
 				    last + (bytes % size || !last), f->term);
 	/* The piece that was touched last may be gone. */
-	__atomic_store_n(&f->touched, 0, __ATOMIC_RELAXED);
+	if (!f->once)
+		__atomic_store_n(&f->touched, 0, __ATOMIC_RELAXED);
 	if (err)
-		return err;
+		return answer(f, err);
+	if (f->once)
+		__atomic_store_n(&f->touched, bytes ? (bytes - 1) / size : 0,
+				 __ATOMIC_RELAXED);
 	__atomic_store_n(&f->full, last, __ATOMIC_RELAXED);
 	return 0;
+}
+
+/* ---- files that one alone writes ------------------------------------------------- */
+
+bool
+ceph_object_once(rados_ioctx_t io, const char *object)
+{
+	char term[RADOS_TERM];
+
+	return rados_getxattr(io, object, once_key, term, sizeof term) >= 0;
+}
+
+int
+ceph_data_once(struct disk_file *f)
+{
+	char term[RADOS_TERM] = "";
+	int got =
+	    rados_getxattr(f->io, f->object, once_key, term, sizeof term - 1);
+
+	if (got == -ENODATA)
+		return DATA_OF_ANY;
+	if (got < 0)
+		return got;
+	return strcmp(term, f->term) ? DATA_OF_OTHER : DATA_OWN;
+}
+
+/* Sets when a file was last changed. */
+static int
+time_set(struct disk_file *f, uint64_t bytes, int64_t changed_ns)
+{
+	uint64_t last = bytes ? (bytes - 1) / f->store->piece : 0;
+	time_t changed = changed_ns / NS_SECOND;
+
+	return mark_end(f, mark_start(f, last, &changed));
+}
+
+int
+ceph_data_copy(struct disk_file *to, struct disk_file *from)
+{
+	enum { PART = 4 << 20 };
+	char *data = malloc(PART);
+	uint64_t bytes = 0, at = 0;
+	int64_t changed_ns, got;
+	int err = data ? ceph_data_bytes(from, &bytes, &changed_ns) : -ENOMEM;
+
+	while (!err && at < bytes) {
+		got = ceph_data_read(from, data, PART, at);
+		if (got > 0)
+			got = ceph_data_write(to, data, (size_t)got, at);
+		if (got > 0)
+			at += (uint64_t)got;
+		else
+			err = got ? (int)got : -EIO;
+	}
+	if (!err)
+		err = time_set(to, bytes, changed_ns);
+	free(data);
+	return err;
 }
 
 int

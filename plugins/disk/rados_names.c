@@ -9,16 +9,18 @@
  * operation on one object, the folder, which RADOS does wholly or not at all.
  *
  * The object of a file that its maker alone writes (DISK_ONCE) has a random number
- * behind its path, "~18a2c4e6f0123456": a file that is made there later has other
- * objects, and a late write does not reach those.
+ * behind its path, "~18a2c4e6f0123456", and an attribute that says so.  Whoever has
+ * a later lock and opens the file to write it gets a copy in an object of its own,
+ * and the other one is removed: a late write does not come to anything.
  *
  * The order of steps decides what a crash leaves behind:
  *
  *   new file     the object, exclusively; then its name.  Left: an object
  *                without a name, which takes no room; the next file of that name
- *                gets an object with "~1" behind it.  With a random number
- *                both at once, which takes half as long.  Left: perhaps a name
- *                without an object instead.
+ *                gets an object with "~1" behind it.
+ *   its copy     an object with all data; the name, if it still leads to the
+ *                first; no data of that.  Left: an object without a name, up
+ *                to the size of a chunk, which `rados rm` removes.
  *   removal      the data, then the name.  Left: a name without an object,
  *                which can be removed again, and which a new file may take.
  *   new folder   its object, exclusively, which decides who made it; then its
@@ -285,7 +287,8 @@ doubt_take(struct disk_store *s, const char *path, char value[VALUE],
 }
 
 /* Removes a name, if it has this value, and its object.  Else the object stays:
- * it takes no room, or has another name by now. */
+ * it takes no room, or has another name by now; unless no other name can have
+ * it. */
 static int
 name_undo(struct disk_store *s, const char *path, const char *value)
 {
@@ -293,7 +296,7 @@ name_undo(struct disk_store *s, const char *path, const char *value)
 	struct folder_change c;
 	rados_ioctx_t io;
 	const char *name;
-	int err = parent_of(path, parent, &name);
+	int err = parent_of(path, parent, &name), name_err;
 
 	if (!err)
 		err = change_begin(&c, s, parent);
@@ -301,10 +304,13 @@ name_undo(struct disk_store *s, const char *path, const char *value)
 		return err;
 	change_if(&c, 0, name, value);
 	change_remove(&c, name);
-	err = change_end(&c, s, parent);
-	if (!err)
-		err = ceph_pool_of(s, value, &io);
-	return err ? err : ceph_data_remove(io, value + 1, "");
+	name_err = change_end(&c, s, parent);
+	if (name_err && name_err != -ECANCELED)
+		return name_err;
+	err = ceph_pool_of(s, value, &io);
+	if (err || (name_err && !ceph_object_once(io, value + 1)))
+		return err;
+	return ceph_data_remove(io, value + 1, "");
 }
 
 void
@@ -663,16 +669,89 @@ object_new(rados_ioctx_t io, const char *path, const char *term,
 	return err;
 }
 
+/* Makes an object for a file that nobody else writes, and the value of its name. */
+static int
+once_new(struct disk_store *s, const char *path, const char *term,
+	 char value[VALUE], struct disk_file **file)
+{
+	rados_ioctx_t io;
+	int err;
+
+	pthread_mutex_lock(&s->lock);
+	snprintf(value, VALUE, "%c%s~%016llx", s->data ? 'x' : 'f', path,
+		 (unsigned long long)random_number());
+	pthread_mutex_unlock(&s->lock);
+	err = file_new(s, value, term, file);
+	if (err)
+		return err;
+	(*file)->once = true;
+	io = (*file)->io;
+	err = ceph_object_end(ceph_object_start(io, value + 1, term, s->piece));
+	if (err)
+		ceph_file_close(*file);
+	return err;
+}
+
+/* Gives a name another value, if it still has that of `from`. */
+static int
+name_change(struct disk_store *s, const char *path, const char *from,
+	    const char *to)
+{
+	char parent[RADOS_OBJECT];
+	struct folder_change c;
+	const char *name;
+	int err = parent_of(path, parent, &name);
+
+	if (!err)
+		err = change_begin(&c, s, parent);
+	if (err)
+		return err;
+	change_if(&c, 0, name, from);
+	change_set(&c, name, to);
+	err = change_end(&c, s, parent);
+	return err == -ECANCELED ? -ESTALE : err;
+}
+
+/* Puts a file that another one made once and still writes, perhaps, into an object
+ * of this one. */
+static int
+take_over(struct disk_store *s, const char *path, const char *from,
+	  struct disk_file **file)
+{
+	struct disk_file *was = *file;
+	char value[VALUE];
+	int err = once_new(s, path, was->term, value, file);
+
+	if (!err) {
+		err = ceph_data_copy(*file, was);
+		if (!err)
+			err = name_change(s, path, from, value);
+		/* Not known: it may be what the name leads to now. */
+		if (err && err != -ETIMEDOUT)
+			ceph_data_remove((*file)->io, value + 1, "");
+		if (err)
+			ceph_file_close(*file);
+		else
+			ceph_data_remove(was->io, was->object, "");
+	}
+	ceph_file_close(was);
+	return err;
+}
+
 /* Opens a file that has a name, to write to it. */
 static int
-file_again(struct disk_store *s, const char *value, const char *term,
-	   struct disk_file **file)
+file_again(struct disk_store *s, const char *path, const char *value,
+	   const char *term, struct disk_file **file)
 {
-	int err = file_new(s, value, term, file);
+	int err = file_new(s, value, term, file), whose;
 
 	if (err)
 		return err;
-	err = ceph_data_mark(*file);
+	whose = *term ? ceph_data_once(*file) : 0;
+	if (whose == DATA_OF_OTHER)
+		return take_over(s, path, value, file);
+	(*file)->once = whose == DATA_OWN;
+	err = whose < 0 ? whose : ceph_data_mark(*file);
 	if (err)
 		ceph_file_close(*file);
 	return err;
@@ -715,9 +794,8 @@ static int
 file_make_once(struct disk_store *s, const char *path, struct disk_file **file)
 {
 	char parent[RADOS_OBJECT], term[RADOS_TERM], value[VALUE];
-	rados_completion_t made;
 	const char *name;
-	int err = parent_of(path, parent, &name), object_err;
+	int err = parent_of(path, parent, &name);
 
 	if (!err)
 		err = ceph_term_of(s, parent, term);
@@ -729,25 +807,17 @@ file_make_once(struct disk_store *s, const char *path, struct disk_file **file)
 	}
 	if (err)
 		return err;
-	pthread_mutex_lock(&s->lock);
-	snprintf(value, sizeof value, "%c%s~%016llx", s->data ? 'x' : 'f', path,
-		 (unsigned long long)random_number());
-	pthread_mutex_unlock(&s->lock);
-	err = file_new(s, value, term, file);
+	err = once_new(s, path, term, value, file);
+	if (err == -ETIMEDOUT)
+		doubt_add(s, path, value);
 	if (err)
 		return err;
-	(*file)->once = true;
-	made = ceph_object_start((*file)->io, value + 1, term, s->piece);
 	err = name_add(s, parent, name, value);
-	object_err = ceph_object_end(made);
-	err = err ? err : object_err;
 	if (!err)
 		return 0;
 	if (err == -ETIMEDOUT)
 		doubt_add(s, path, value);
-	else if (object_err)
-		name_undo(s, path, value);
-	else /* it got no name; -ENOENT: there is no such folder */
+	else /* -ENOENT: there is no such folder */
 		ceph_data_remove((*file)->io, value + 1, "");
 	ceph_file_close(*file);
 	return err;
@@ -788,7 +858,7 @@ ceph_file_open(struct disk_store *s, const char *path, enum disk_how how,
 	if (!err && how == DISK_NEW && strcmp(value, doubt) != 0)
 		return -EEXIST;
 	if (!err)
-		return file_again(s, value, term, file);
+		return file_again(s, path, value, term, file);
 	if (*doubt && err != -ENOENT)
 		doubt_add(s, path, doubt);
 	if (err != -ENOENT || !makes)

@@ -611,6 +611,7 @@ has_letters(int fd, char letter, size_t bytes, uint64_t offset)
 START_TEST(are_kept_from_who_lost_the_lock)
 {
 	int one, two, index, data, chunk, new_index, new_data, new_chunk;
+	struct stat was, is;
 
 	if (!getenv("SPATE_DISK_AGAIN"))
 		return;
@@ -658,19 +659,37 @@ START_TEST(are_kept_from_who_lost_the_lock)
 	ck_assert_int_eq(letters(new_data, 'b', MIB, 7 * MIB / 2), 0);
 	ck_assert_int_eq(letters(data, 'x', 10, 4 * MIB), -ESTALE);
 
-	/* What it alone writes is its own, until that is removed; then its writes
-	 * do not come to what takes the name. */
+	/* What it alone writes is its own, until another one opens that. */
 	ck_assert_int_eq(letters_start(chunk, 'a', MIB, 3 * MIB / 2), 0);
-	has_letters(new_chunk = opened_in(two, "c", O_RDONLY), 'a', 5 * MIB / 2,
-		    0);
+	ck_assert_int_eq(file_stat(chunk, &was), 0);
+	sleep(1);
+	new_chunk = opened_in(two, "c", O_RDWR);
+	ck_assert_int_ge(new_chunk, 0);
+	ck_assert_int_eq(file_stat(new_chunk, &is), 0);
+	ck_assert_int_eq(is.st_mtim.tv_sec, was.st_mtim.tv_sec);
+	has_letters(new_chunk, 'a', 5 * MIB / 2, 0);
+	ck_assert_int_eq(letters(chunk, 'x', 10, 0), -ESTALE);
+	ck_assert_int_eq(letters_start(chunk, 'x', 10, MIB - 5), -ESTALE);
+	FAILS(file_cut(chunk, 1), ESTALE);
+	ck_assert_int_eq(file_cut(new_chunk, 3 * MIB / 2), 0);
+	ck_assert_int_eq(letters(new_chunk, 'b', MIB, 3 * MIB / 2), 0);
+	has_letters(new_chunk, 'a', 3 * MIB / 2, 0);
+	has_letters(new_chunk, 'b', MIB, 3 * MIB / 2);
 	file_close(new_chunk);
+	/* Its own one it opens as it is. */
+	new_chunk = opened_in(two, "c", O_RDWR);
+	has_letters(new_chunk, 'b', MIB, 3 * MIB / 2);
+	ck_assert_int_eq(letters(new_chunk, 'c', MIB, 3 * MIB / 2), 0);
+	has_letters(new_chunk, 'c', MIB, 3 * MIB / 2);
+	file_close(new_chunk);
+	/* Nor do writes come to what takes the name of one that was removed. */
 	FAILS(file_remove_at(one, "c", 0), ESTALE);
 	ck_assert_int_eq(file_remove_at(two, "c", 0), 0);
 	new_chunk = disk_make_at(two, "c", 0);
 	ck_assert_int_ge(new_chunk, 0);
 	ck_assert_int_eq(letters(new_chunk, 'b', 5 * MIB / 2, 0), 0);
-	ck_assert_int_eq(letters(chunk, 'x', 10, 0), -ENOENT);
-	ck_assert_int_eq(letters_start(chunk, 'x', 10, MIB - 5), -ENOENT);
+	ck_assert_int_eq(letters(chunk, 'x', 10, 0), -ESTALE);
+	ck_assert_int_eq(letters_start(chunk, 'x', 10, MIB - 5), -ESTALE);
 	has_letters(new_chunk, 'b', 5 * MIB / 2, 0);
 	file_close(new_chunk);
 	file_close(chunk);

@@ -221,7 +221,13 @@ locked_by "${here_is}0/$gone/1/0"
 same "locked in another name space of processes" "$state" recording
 locked_by "0$here_is/$gone/1/0"
 same "locked on another machine" "$state" recording
-beside recover r3 >/dev/null
+# Who dies while a chunk is removed leaves its name.
+rados -p spate -N vlbi setomapval r3/ r3.00000099 fr3/r3.00000099~0123456789abcdef
+beside recover r3 --dry-run >"$work/out"
+grep -q "chunk 99 .* its name is removed" "$work/out" || fail "$(cat "$work/out")"
+beside recover r3 >"$work/out"
+grep -q "chunk 99 .* its name is removed" "$work/out" || fail "$(cat "$work/out")"
+! rados -p spate -N vlbi listomapkeys r3/ | grep 00000099 || fail "the name is there"
 beside verify r3 >/dev/null
 beside export r3 "$work/r3.is" --quiet
 ideal "$work/r3" good:0:3000

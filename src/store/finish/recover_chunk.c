@@ -673,6 +673,39 @@ leave(struct recovery *r, const struct orphan *o)
 	return 1;
 }
 
+/* Removes the name of a chunk whose data is gone: a recorder that ended while it
+ * removed a chunk leaves that in a pool of Ceph.  Returns 1 or -errno. */
+static int
+remove_name(struct recovery *r, const struct orphan *o)
+{
+	char file[LAYOUT_FILE];
+	int dir = r->rec->part[o->disk].dir;
+
+	r->report->empty++;
+	layout_chunk(file, r->rec->name, o->number);
+	if (!r->dry && file_remove_at(dir, file, 0) < 0 && errno != ENOENT)
+		return -errno;
+	recover_say(r,
+		    "chunk %" PRIu64 " on %s was being removed: its data is "
+		    "gone, and its name is removed",
+		    o->number, r->disks->disk[o->disk].path);
+	return 1;
+}
+
+/* Opens a chunk.  -ENOENT: there is no more than a name. */
+static int
+chunk_open(const struct recovery *r, const struct orphan *o)
+{
+	int fd = recover_chunk_open(r, o->disk, o->number,
+				    r->dry ? O_RDONLY : O_RDWR);
+	struct stat st;
+
+	if (fd < 0 || file_stat(fd, &st) < 0 || st.st_nlink)
+		return fd;
+	file_close(fd);
+	return -ENOENT;
+}
+
 int
 recover_chunk(struct recovery *r, const struct orphan *o,
 	      struct index_record *record)
@@ -687,8 +720,9 @@ recover_chunk(struct recovery *r, const struct orphan *o,
 						   .flags = INDEX_RECOVERED };
 	if (!written && !find_place(r, record))
 		return leave(r, o);
-	fd = recover_chunk_open(r, o->disk, o->number,
-				r->dry ? O_RDONLY : O_RDWR);
+	fd = chunk_open(r, o);
+	if (fd == -ENOENT && !layout_plan_shared(&r->rec->plan))
+		return remove_name(r, o);
 	if (fd < 0)
 		return fd;
 	if (written) {
