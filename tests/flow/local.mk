@@ -128,6 +128,7 @@ FLOW_LONG = \
 	%D%/disks_test.sh \
 	%D%/disks_twin.sh \
 	%D%/resume_disks.sh \
+	%D%/resume_read.sh \
 	%D%/resume_schedule.sh \
 	%D%/rados.sh \
 	%D%/s3_radosgw.sh \

@@ -577,6 +577,13 @@ recording_blocks(const struct recording *rec, size_t *n)
 
 /* ---- holding ----------------------------------------------------------- */
 
+/*
+ * A recording without an end may go on: its recorder was restarted, and locks the
+ * index again.  A reader's lock on the index would keep it from that, and what it
+ * records would be lost.  So until a recording has its end, readers lock the
+ * metadata, which nobody locks but them and a removal.
+ */
+
 /* Takes a shared lock.  A removal has the exclusive one for a moment only, so this
  * tries for a while (0.2 s), unless the recording is live. */
 static bool
@@ -608,15 +615,19 @@ static int
 hold_part(struct recording *rec, struct recording_part *part)
 {
 	bool live = rec->facts.state == RECORDING_LIVE;
+	struct index_record end;
 	char file[LAYOUT_FILE];
 	int fd;
 
 	if (part->dir < 0 || part->held || part->hangs)
 		return 0;
-	fd = disk_open_at(part->dir, layout_index(file, rec->name), O_RDONLY,
-			  DISK_NO_LINKS);
+	if (recording_end(rec, &end))
+		layout_index(file, rec->name);
+	else
+		layout_meta(file, rec->name);
+	fd = disk_open_at(part->dir, file, O_RDONLY, DISK_NO_LINKS);
 	if (fd < 0)
-		return 0; /* there is no index, or the disk is gone */
+		return 0; /* there is none, or the disk is gone */
 	if (lock_shared(fd, live)) {
 		part->held = fd;
 		return 0;

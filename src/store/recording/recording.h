@@ -199,11 +199,11 @@ int recording_fill_bytes(struct recording *rec, void *data, size_t bytes,
 
 /*
  * Holds a shared lock on the indexes until the recording is closed or released,
- * so that a removal sees that it is being read.  A live recording is locked by
- * its writer, and this does nothing; call it again after a refresh.  A disk that
- * its writer left without an end, because it hangs, is left out.  0; -EIDRM if it
- * is being removed; -EBUSY if another process has the lock; with a fault unless
- * that is NULL.
+ * so that a removal sees that it is being read; on the metadata as long as the
+ * recording has no end, since its writer may go on with it.  Call it again after a
+ * refresh, for disks that came.  A disk that its writer left without an end,
+ * because it hangs, is left out.  0; -EIDRM if it is being removed; -EBUSY if
+ * another process has the lock; with a fault unless that is NULL.
  */
 int recording_hold(struct recording *rec, struct fault *fault);
 

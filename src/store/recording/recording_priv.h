@@ -41,7 +41,9 @@ struct recording_part {
 	 * thread that reads chunks, read by any thread that looks at the
 	 * recording; no ordering is needed, a late look only costs a delay. */
 	atomic_bool hangs;
-	int held; /* descriptor of the index with our lock on it; 0: none */
+	/* Descriptor of the index, or the metadata, with our lock on it; 0:
+	 * none. */
+	int held;
 	struct index_record end;
 	struct sums_list sums; /* read where there is parity */
 };

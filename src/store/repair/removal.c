@@ -30,6 +30,8 @@ enum removal_kind {
 	REMOVAL_MARK,
 };
 
+enum { LOCKS = 3 };
+
 struct removal_part {
 	int dir;	      /* descriptor of its folder; -1: not on this
 				 disk */
@@ -37,8 +39,8 @@ struct removal_part {
 	enum layout layout;   /* MARK6 if the folder has Mark6's form of the
 				 name */
 	bool marked;	      /* by this removal */
-	int lock[2];	      /* descriptors of its index and a new index,
-				 locked; 0: none */
+	int lock[LOCKS];      /* descriptors of its index, a new index and its
+				 metadata, locked; 0: none */
 };
 
 struct removal {
@@ -55,9 +57,9 @@ struct removal {
 /* ---- locks --------------------------------------------------------------- */
 
 /*
- * A writer holds an exclusive lock on the index; readers hold shared ones.  So
- * a shared lock that succeeds shows that nobody writes, and an exclusive one
- * that nobody reads.
+ * A writer holds an exclusive lock on the index; readers hold shared ones, on the
+ * metadata where the recording had no end when they opened it.  So a shared lock
+ * that succeeds shows that nobody writes, and an exclusive one that nobody reads.
  */
 
 /* Tries for 100 ms: programs that list recordings hold the lock briefly. */
@@ -76,9 +78,9 @@ lock(int fd, int how)
 
 /* Returns the locked descriptor if `keep` is set; else 0. */
 static int
-lock_file(struct removal *r, int dir, const char *index, bool keep)
+lock_file(struct removal *r, int dir, const char *file, bool keep)
 {
-	int fd = disk_open_at(dir, index, O_RDONLY, DISK_NO_LINKS);
+	int fd = disk_open_at(dir, file, O_RDONLY, DISK_NO_LINKS);
 
 	if (fd < 0)
 		return 0;
@@ -92,7 +94,7 @@ lock_file(struct removal *r, int dir, const char *index, bool keep)
 	return 0;
 }
 
-/* Tries to lock the indexes, and sets facts.live or facts.read if another
+/* Tries to lock indexes and metadata, and sets facts.live or facts.read if another
  * process holds a lock.  `keep`: the locks are held until unlock_all(). */
 static void
 lock_all(struct removal *r, bool keep)
@@ -109,14 +111,16 @@ lock_all(struct removal *r, bool keep)
 		p->lock[0] = lock_file(r, p->dir, file, keep);
 		layout_index_new(file, r->name);
 		p->lock[1] = lock_file(r, p->dir, file, keep);
+		layout_meta(file, r->name);
+		p->lock[2] = lock_file(r, p->dir, file, keep);
 	}
 }
 
 static void
 unlock_all(struct removal *r)
 {
-	for (unsigned i = 0; i < 2 * r->disks->n; i++) {
-		int *fd = &r->part[i / 2].lock[i % 2];
+	for (unsigned i = 0; i < LOCKS * r->disks->n; i++) {
+		int *fd = &r->part[i / LOCKS].lock[i % LOCKS];
 
 		if (*fd)
 			file_close(*fd);

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash source=tests/flow/break.sh
+#
+#   gen --> spated, killed  --> one recording, which is read all the time
+#   spate export, spatefs <--'
+#
+# Who reads a recording does not keep its recorder from going on with it; and is
+# still kept from losing it to `rm`.
+. "${BASH_SOURCE%/*}/break.sh"
+# shellcheck source=tests/flow/functions_fuse.sh
+. "${BASH_SOURCE%/*}/functions_fuse.sh"
+
+payload=1024
+disks_make 2
+conf_write "$(raw_stream 'max_age = "200ms";')"
+
+is_kept()
+{
+	[ "$(info_disks "$1" | jq .packets)" = "$2" ]
+}
+
+feed()
+{
+	gen --format raw --sequence le64@0 --payload $payload --rate 100Mbps \
+		--packets 5000
+}
+
+# NAME: 5000 packets more than one that is durable has
+goes_on()
+{
+	local had
+
+	had=$(info_disks "$1" | jq .packets)
+	spated_start
+	spate record "$1" --stream s --resume --quiet
+	feed
+	wait_for 30 came "$1" $((had + 5000))
+	spate stop "$1" >/dev/null
+	same "packets of $1" "$(info "$1" .packets)" $((had + 5000))
+	same "packets of $1 that no disk took" "$(info "$1" .drops.unwritten)" 0
+}
+
+begin()
+{
+	spated_start
+	spate record "$1" --stream s --quiet
+	feed
+	wait_for 30 is_kept "$1" 5000
+}
+
+# ---- one that is exported, after its recorder died -------------------------------------
+
+begin out
+spated_kill
+mkfifo "$work/pipe"
+"$SPATE" export out "$work/pipe" --force --quiet --disks "$(disks_list)" 2>"$work/export" &
+reader=$!
+at_end 'kill $reader 2>/dev/null'
+exec 3<"$work/pipe"
+head -c 1000 <&3 >/dev/null
+goes_on out
+refused "it is being read" spate rm out
+kill $reader
+wait $reader || true
+exec 3<&-
+spate rm out >/dev/null
+spated_stop
+
+# ---- one that is read through a mount while its recorder dies ---------------------------
+
+need_fuse
+mnt=$work/mnt
+mkdir "$mnt"
+fuse_start "$mnt" -o "disks=$(disks_list),socket=$socket"
+begin live
+exec 3<"$mnt/live.raw"
+head -c 1000 <&3 >/dev/null
+spated_kill
+# It looks whether the recording has grown, and finds that nobody writes it.
+sleep 3
+dd bs=1M skip=4 count=1 <&3 of=/dev/null 2>"$work/dd" || fail "$(cat "$work/dd")"
+stat "$mnt/live.raw" >/dev/null
+goes_on live
+refused "it is being read" spate rm live
+exec 3<&-
+spated_stop
