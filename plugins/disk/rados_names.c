@@ -31,7 +31,8 @@
  *
  * When the making of a name is not answered in time, it may happen yet.  Such a
  * doubt is remembered: who asks for the name again gets what the first attempt
- * made, instead of being told that there is a file of that name.
+ * made, or of a file that is written once another one in its place, instead of
+ * being told that there is a file of that name.
  *
  * Every change of a folder writes "changed" to it, in the same operation: the
  * time, for who wants to know whether to list it again, and a random number, so

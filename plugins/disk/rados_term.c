@@ -12,7 +12,8 @@
  * are marked with it, and each later write, cut, removal and change of a name
  * says in the same operation that there is no later term.  The OSD compares,
  * whenever the operation comes.  So what was under way when another one opened
- * the file is refused from then on, piece by piece.
+ * the file is refused from then on, piece by piece.  Files that are written once,
+ * as chunks are, do without, since comparing costs rate (rados_data.c).
  *
  * To have the former client blocklisted, as block devices of RADOS do, was
  * rejected.  It needs a right of the monitors; the whole daemon would lose its
