@@ -792,7 +792,7 @@ START_TEST(may_be_made_late)
 			 0);
 	usleep(300000);
 	tool("stop", "t/");
-	go(object);
+	tool("go", object);
 	ck_assert_int_eq(pthread_join(thread, &result), 0);
 	ck_assert_int_eq((intptr_t)result, -ETIMEDOUT);
 	go("t/");
