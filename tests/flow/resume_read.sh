@@ -52,6 +52,13 @@ begin()
 
 begin out
 spated_kill
+# A dry run, and so verify, takes no lock that somebody else's shared one excludes:
+# a recorder that goes on in this moment would find it, and take it for a writer's.
+exec 4<"$work/disk0/out/out.index"
+flock -s 4
+"$SPATE" recover out --dry-run --disks "$(disks_list)" >"$work/dry" ||
+	fail "a dry run locks: $(cat "$work/dry")"
+exec 4<&-
 mkfifo "$work/pipe"
 "$SPATE" export out "$work/pipe" --force --quiet --disks "$(disks_list)" 2>"$work/export" &
 reader=$!
