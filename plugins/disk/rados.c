@@ -551,7 +551,8 @@ connect_to(struct disk_store *s, const struct disk_args *a,
  * the kernel when it is free, which then makes and clears it anew: 0.1 of 0.7 CPU
  * seconds per GB, and a twentieth of the rate where OSDs share the processors.  So
  * programs that write to pools keep what all requests in flight take (24 of 4 MiB).
- * It is a setting of the process: each thread's heap keeps the most that it had. */
+ * malloc takes that for the whole process: each thread's heap keeps the most that
+ * it had. */
 static void
 memory_keep(void)
 {

@@ -800,7 +800,7 @@ START_TEST(may_be_made_late)
 	has(fd, "x");
 	file_close(fd);
 	removed(object + 2);
-	/* Object and name at the same time. */
+	/* Of a file that is written once, too. */
 	tool("stop", "t/");
 	ck_assert_int_eq(disk_make_at(dir, "once", 0), -ETIMEDOUT);
 	go("t/");

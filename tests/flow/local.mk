@@ -8,6 +8,7 @@ FLOWS = $(FLOW_SHORT)
 
 FLOW_SHORT = \
 	%D%/resume.sh \
+	%D%/resume_read.sh \
 	%D%/send_tcp.sh \
 	%D%/send_udp.sh \
 	%D%/send_s3.sh \
@@ -128,7 +129,6 @@ FLOW_LONG = \
 	%D%/disks_test.sh \
 	%D%/disks_twin.sh \
 	%D%/resume_disks.sh \
-	%D%/resume_read.sh \
 	%D%/resume_schedule.sh \
 	%D%/rados.sh \
 	%D%/s3_radosgw.sh \

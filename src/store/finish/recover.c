@@ -154,22 +154,11 @@ is_begun(const struct recovery *r, unsigned disk)
 	return locked;
 }
 
-/* Looks whether somebody writes, without keeping a recorder from going on: its
- * index is locked for a moment, and shared. */
-static int
-look_at_lock(int fd)
-{
-	if (file_lock(fd, LOCK_SH | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? -EBUSY : -errno;
-	file_lock(fd, LOCK_UN);
-	return 0;
-}
-
 /*
  * Opens and locks the index of a disk; makes an empty one if it has none.  In a
- * dry run the folder stands in for a missing one, and nothing stays locked.  With
- * args->look nothing is locked at all: the lock state was seen when the recording
- * was opened.  Returns 0, -EBUSY or -errno.
+ * dry run the folder stands in for a missing one, and nothing is locked, which
+ * would keep a recorder from going on: whether somebody writes was seen when the
+ * recording was opened.  Returns 0, -EBUSY or -errno.
  */
 static int
 lock_index(struct recovery *r, unsigned disk)
@@ -177,7 +166,7 @@ lock_index(struct recovery *r, unsigned disk)
 	char file[LAYOUT_FILE];
 	int fd;
 
-	if ((r->args->look && r->rec->part[disk].locked) || is_begun(r, disk))
+	if ((r->dry && r->rec->part[disk].locked) || is_begun(r, disk))
 		return -EBUSY;
 	fd = recover_open(r, disk, layout_index(file, r->rec->name),
 			  r->dry ? O_RDONLY : O_RDWR | O_CREAT | O_APPEND);
@@ -186,9 +175,7 @@ lock_index(struct recovery *r, unsigned disk)
 	if (fd < 0)
 		return fd;
 	r->index[disk].fd = fd;
-	if (r->args->look)
-		return 0;
-	return r->dry ? look_at_lock(fd) : index_lock(fd);
+	return r->dry ? 0 : index_lock(fd);
 }
 
 /* Cuts an end record off, which is written again at the end. */
