@@ -44,6 +44,16 @@ lie()
 	python3 "$here/lie.py" "$(index "$1")" "${@:2}"
 }
 
+# The disk that has the most blocks of it.
+fullest()
+{
+	local i
+
+	for i in "${!disks[@]}"; do
+		echo "$(stat -c %s "$(index "$i")") $i"
+	done | sort -n | tail -n 1 | cut -d ' ' -f 2
+}
+
 # Of a block that is on disk $1, the number; the $2th.
 number_on()
 {
@@ -98,7 +108,7 @@ done
 
 # A bit in the midst: what is behind it is not believed either.
 again
-printf '\377' | dd of="$(index 0)" bs=1 seek=$((64 + 20)) conv=notrunc status=none
+printf '\377' | dd of="$(index "$(fullest)")" bs=1 seek=$((64 + 20)) conv=notrunc status=none
 [ "$(info_disks r | jq '.absent')" -gt 1 ]
 found_and_mended
 is_whole "a bit in the midst"

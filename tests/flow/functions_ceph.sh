@@ -281,8 +281,17 @@ break)
 		done
 	;;
 drop) rados rm "\$object" ;;
-stop) kill -STOP "\${pid[\$(acting "\$object" '[0]')]}" ;;
-go) kill -CONT "\${pid[\$(acting "\$object" '[0]')]}" ;;
+stop)
+	osd=\$(acting "\$object" '[0]')
+	# Others take its place when it does not answer for long.
+	echo "\$osd" >>$ceph/stopped."\${object//\//_}"
+	kill -STOP "\${pid[osd]}"
+	;;
+go)
+	while read -r osd; do
+		kill -CONT "\${pid[osd]}"
+	done <$ceph/stopped."\${object//\//_}"
+	;;
 beside)
 	first=\$(acting "\$object" '[0]')
 	for i in {1..50}; do

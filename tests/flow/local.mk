@@ -130,8 +130,6 @@ FLOW_LONG = \
 	%D%/disks_twin.sh \
 	%D%/resume_disks.sh \
 	%D%/resume_schedule.sh \
-	%D%/rados.sh \
-	%D%/s3_radosgw.sh \
 	%D%/break_index.sh \
 	%D%/break_fs_full.sh \
 	%D%/break_fs_stall.sh \
@@ -177,6 +175,11 @@ FLOW_LONG = \
 	%D%/fuse_faults.sh \
 	%D%/fuse_remove.sh
 
+# With a Ceph of this machine, which takes some minutes of both processors.
+FLOW_CEPH = \
+	%D%/rados.sh \
+	%D%/s3_radosgw.sh
+
 # Where bytes of others are read, besides those of FLOW_SHORT: with the address
 # sanitizer.
 FLOW_FOREIGN = \
@@ -212,10 +215,10 @@ FLOW_THREADS = \
 	%D%/reload.sh
 
 TESTS += $(FLOWS)
-EXTRA_DIST += $(FLOW_SHORT) $(FLOW_LONG)
+EXTRA_DIST += $(FLOW_SHORT) $(FLOW_LONG) $(FLOW_CEPH)
 
 check-long:
-	$(MAKE) $(AM_MAKEFLAGS) check FLOWS='$(FLOW_SHORT) $(FLOW_LONG)'
+	$(MAKE) $(AM_MAKEFLAGS) check FLOWS='$(FLOW_SHORT) $(FLOW_LONG) $(FLOW_CEPH)'
 .PHONY: check-long
 
 # What tests share; tests/contract has the server of etransfer, too.
