@@ -207,6 +207,7 @@ sender_wait(struct packet_sender *s, int64_t until, bool plugin)
 	int64_t now = clock_steady(), least = nap(s->idle);
 	int source = s->source->ops->fd ? s->source->ops->fd(s->source) : -1;
 	unsigned n = 1;
+	bool ready;
 
 	if (!until || until > now + SENDER_NAP)
 		until = now + SENDER_NAP;
@@ -220,10 +221,12 @@ sender_wait(struct packet_sender *s, int64_t until, bool plugin)
 		n += s->args.ops->poll(s->plugin, fd + n, SENDER_FDS - n,
 				       &until);
 	now = clock_steady();
+	/* On a busy machine a call that does not sleep may take long, too. */
+	ready = s->idle && poll(fd, n, 0) > 0;
 	sleep_until(fd, n, until);
 	if (fd->revents)
 		sender_wake_read(&s->base);
-	s->idle = clock_steady() - now < SLEPT ? s->idle + 1 : 0;
+	s->idle = ready || clock_steady() - now < SLEPT ? s->idle + 1 : 0;
 }
 
 /* Notes that the peer is there. */
