@@ -33,6 +33,15 @@ enum {
 	OBJECTS = 256,	   /* program, libraries and plugins at most */
 };
 
+void
+hot_pages_touch(void *at, uint64_t bytes)
+{
+	volatile uint8_t *p = at;
+
+	for (uint64_t i = 0; i < bytes; i += PAGE)
+		p[i] = 0;
+}
+
 /* A mapping of this process. */
 struct mapping {
 	uint64_t from, to, inode;

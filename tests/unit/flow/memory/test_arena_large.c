@@ -4,10 +4,8 @@
  * has 512 GiB and no control group, maps without reserving, and grants huge
  * pages without giving any.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -37,27 +35,18 @@ mmap_sparse(void *at, size_t bytes, int prot, int flags, int fd, off_t from)
 	return mmap(at, bytes, prot, flags | MAP_NORESERVE, fd, from);
 }
 
-/* arena.c calls madvise() so, and mbind(), which is not asked for here. */
-static long
-syscall_sparse(long number, ...)
+static void
+touch_sparse(void *at, uint64_t bytes)
 {
-	size_t bytes;
-	va_list args;
-
-	ck_assert_int_eq(number, SYS_madvise);
-	va_start(args, number);
-	va_arg(args, void *);
-	bytes = va_arg(args, size_t);
-	va_end(args);
+	(void)at;
 	touched_here += bytes;
 	touched += bytes;
-	return 0;
 }
 
-#define sysconf sysconf_large
-#define fopen	fopen_none
-#define mmap	mmap_sparse
-#define syscall syscall_sparse
+#define sysconf		sysconf_large
+#define fopen		fopen_none
+#define mmap		mmap_sparse
+#define hot_pages_touch touch_sparse
 #include "flow/memory/arena.c"
 #undef sysconf
 
