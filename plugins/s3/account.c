@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the configuration of spate says comes first, then the environment, then
+ * The configuration of spate comes first, then the environment, then
  * the files of AWS: so a station that has a profile for this purpose is not
  * confused by what somebody's shell had exported when the daemon began.
  *

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,11 @@
 #include "cli/show/show.h"
 #include "cli/show/site.h"
 #include "cli/show/table.h"
+#include "store/disk/remote.h"
 #include "store/list/entry.h"
 #include "store/recording/recording.h"
+
+enum { LOOKERS = 15 }; /* threads at most, beside the first */
 
 /* ---- recordings of the daemon ------------------------------------------ */
 
@@ -177,27 +181,108 @@ add_space(struct listing *l, const struct disks *disks)
 	l->listed = disks->n;
 }
 
+/* A scan reads the entries of all names, by several threads; the lock guards what
+ * changes. */
+struct scan {
+	struct listing *l;
+	const struct disks *disks;
+	const char *const *pattern;
+	char **names;
+	size_t n;
+	pthread_mutex_t lock;
+	size_t next; /* the first name that nobody has taken */
+	int err;
+};
+
+static const char *
+next_name(struct scan *k)
+{
+	const char *name = NULL;
+
+	pthread_mutex_lock(&k->lock);
+	while (!name && k->next < k->n && !k->err) {
+		if (is_asked(k->pattern, k->names[k->next]))
+			name = k->names[k->next];
+		k->next++;
+	}
+	pthread_mutex_unlock(&k->lock);
+	return name;
+}
+
+static void *
+scan_run(void *arg)
+{
+	struct scan *k = arg;
+	const char *name;
+	struct entry e;
+
+	while ((name = next_name(k)) != NULL) {
+		if (entry_read(&e, k->disks, name, false, NULL))
+			continue;
+		pthread_mutex_lock(&k->lock);
+		if (!k->err)
+			k->err = add(k->l, &e);
+		pthread_mutex_unlock(&k->lock);
+	}
+	return NULL;
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static bool
+any_is_remote(const struct disks *disks)
+{
+	for (unsigned i = 0; i < disks->n; i++) {
+		if (file_is_remote(disks->disk[i].fd))
+			return true;
+	}
+	return false;
+}
+
+/* Reads the entries, by this thread, and with a remote disk by others beside it:
+ * most of an entry's time is spent waiting for answers there. */
+static int
+scan_names(struct scan *k)
+{
+	pthread_t thread[LOOKERS];
+	unsigned threads = 0;
+
+	pthread_mutex_init(&k->lock, NULL);
+	if (any_is_remote(k->disks)) {
+		while (threads < LOOKERS &&
+		       !pthread_create(&thread[threads], NULL, scan_run, k))
+			threads++;
+	}
+	scan_run(k);
+	while (threads)
+		pthread_join(thread[--threads], NULL);
+	pthread_mutex_destroy(&k->lock);
+	if (!k->err && k->l->n)
+		qsort(k->l->entry, k->l->n, sizeof *k->l->entry, by_name);
+	return k->err;
+}
+
 static int
 scan_disks(struct listing *l, const struct disks *disks,
 	   const char *const *pattern, struct fault *fault)
 {
-	char **names = NULL;
-	struct entry e;
-	size_t n = 0;
-	int err = recording_list(disks, &names, &n);
+	struct scan k = { .l = l, .disks = disks, .pattern = pattern };
+	int err = recording_list(disks, &k.names, &k.n);
 
 	if (err) {
 		fault_set(fault, err, "io", "cannot list the disks");
 		fault_why(fault, "%s", strerror(-err));
 		return err;
 	}
-	for (size_t i = 0; i < n && !err; i++) {
-		if (is_asked(pattern, names[i]) &&
-		    !entry_read(&e, disks, names[i], false, NULL))
-			err = add(l, &e);
-	}
-	l->recordings = n;
-	free(names);
+	err = scan_names(&k);
+	l->recordings = k.n;
+	free(k.names);
 	add_space(l, disks);
 	return err ? fault_no_memory(fault) : 0;
 }
