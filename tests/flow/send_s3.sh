@@ -145,6 +145,10 @@ sent
 s3 list | grep '^UPLOAD' && fail "an upload was left"
 sent
 same "sent again" "$(jq .bytes "$work/sent.json")" 0
+# The checksums of pieces come from the disks then.
+s3 spoil st+1/2026/a/a.sums
+sent
+same "sent without its sums" "$(jq .bytes "$work/sent.json")" 0
 s3 spoil st+1/2026/a/a.00000001
 sent
 same "sent for the one that was spoilt" "$(jq .bytes "$work/sent.json")" 6291456

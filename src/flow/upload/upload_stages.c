@@ -465,16 +465,30 @@ fill_go(struct upload *u, struct upload_stage *s, bool busy, int64_t *until)
 	return 0;
 }
 
-/* Takes the checksums of a block that was there from those that were. */
+static bool
+is_of(const struct sums *s, const struct index_record *r)
+{
+	return s && s->quantum == BLOCK_QUANTUM && s->bytes == r->bytes &&
+	       s->crc == r->crc;
+}
+
+/* Takes the checksums of a block that was there: those that were there, too, or
+ * where an upload ended between the two, those on the recording's disk. */
 static void
 sums_bring(struct upload *u, uint64_t number)
 {
 	const struct index_record *r = upload_record(u, number);
 	const struct sums *s = sums_find(&u->brought, number);
 	uint32_t *sums;
+	size_t n;
 
-	if (!s || s->quantum != BLOCK_QUANTUM || s->bytes != r->bytes ||
-	    s->crc != r->crc)
+	if (!is_of(s, r)) {
+		sender_into(&u->base);
+		s = recording_sums(u->rec,
+				   &recording_blocks(u->rec, &n)[number]);
+		sender_out(&u->base);
+	}
+	if (!is_of(s, r))
 		return;
 	sums = calloc(s->count + 1, sizeof *sums);
 	for (uint32_t i = 0; sums && i < s->count; i++)

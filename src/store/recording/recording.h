@@ -13,6 +13,8 @@
 #include "store/record/index.h"
 #include "store/disk/layout.h"
 
+struct sums;
+
 /*
  * A recording, opened for reading: the indexes of all disks merged, and its
  * bytes as one file for each substream (mostly there is one).
@@ -234,6 +236,11 @@ void recording_settle(struct recording *rec, uint64_t end);
  */
 int recording_remember(struct recording *rec, const struct index_record *r,
 		       size_t n);
+/* Finds the checksums of a block's quanta beside its index.  NULL: none are known.
+ * Good until the next call. */
+const struct sums *recording_sums(struct recording *rec,
+				  const struct recording_block *b);
+
 /* Remembers everything that another handle of the same recording shows or
  * remembers.  Returns how many are new, or -ENOMEM. */
 int recording_remember_all(struct recording *rec,

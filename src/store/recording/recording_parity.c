@@ -402,8 +402,7 @@ recording_sums(struct recording *rec, const struct recording_block *b)
 	struct recording_part *part;
 	const struct sums *s;
 
-	if (b->disk < 0 || b->computed || !(b->record.flags & INDEX_SUMMED) ||
-	    !recording_protects(rec, b->record.number))
+	if (b->disk < 0 || b->computed || !(b->record.flags & INDEX_SUMMED))
 		return NULL;
 	part = &rec->part[b->disk];
 	if (part->dir < 0 || part->hangs)

@@ -326,11 +326,6 @@ struct parity_heal *recording_heal_plan(const struct recording *rec,
 int recording_heal(struct recording *rec, const struct recording_block *b,
 		   void *data, size_t bytes, uint64_t at);
 
-/* The checksums of a block's quanta, where it has parity that can mend what they
- * show; NULL: none are known.  Good until the next call. */
-const struct sums *recording_sums(struct recording *rec,
-				  const struct recording_block *b);
-
 /* Opens the data of a block, computed from its group, as a file without a name.
  * Returns the descriptor, which the caller closes, or -errno. */
 int recording_heal_open(struct recording *rec, const struct recording_block *b);

@@ -290,14 +290,16 @@ ssize_t
 recording_chunk_read(struct recording *rec, const struct recording_block *b,
 		     void *data, size_t bytes, uint64_t at)
 {
-	const struct sums *s;
+	const struct sums *s = NULL;
 	size_t done = 0;
 
 	if (b->disk < 0 || at >= b->record.bytes)
 		return 0;
 	if (bytes > b->record.bytes - at) /* another block may follow */
 		bytes = (size_t)(b->record.bytes - at);
-	s = recording_sums(rec, b);
+	/* Without parity nothing could mend what they show. */
+	if (recording_protects(rec, b->record.number))
+		s = recording_sums(rec, b);
 	if (!s)
 		return chunk_read_all(rec, b, data, bytes, at);
 	while (done < bytes) {
