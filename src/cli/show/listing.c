@@ -181,9 +181,9 @@ add_space(struct listing *l, const struct disks *disks)
 	l->listed = disks->n;
 }
 
-/* A scan reads the entries of all names, by several threads; the lock guards what
- * changes. */
-struct scan {
+/* A scan of disks reads the entries of all names, by several threads; the lock
+ * guards what changes. */
+struct entry_scan {
 	struct listing *l;
 	const struct disks *disks;
 	const char *const *pattern;
@@ -195,7 +195,7 @@ struct scan {
 };
 
 static const char *
-next_name(struct scan *k)
+next_name(struct entry_scan *k)
 {
 	const char *name = NULL;
 
@@ -212,7 +212,7 @@ next_name(struct scan *k)
 static void *
 scan_run(void *arg)
 {
-	struct scan *k = arg;
+	struct entry_scan *k = arg;
 	const char *name;
 	struct entry e;
 
@@ -248,7 +248,7 @@ any_is_remote(const struct disks *disks)
 /* Reads the entries, by this thread, and with a remote disk by others beside it:
  * most of an entry's time is spent waiting for answers there. */
 static int
-scan_names(struct scan *k)
+scan_names(struct entry_scan *k)
 {
 	pthread_t thread[LOOKERS];
 	unsigned threads = 0;
@@ -272,7 +272,7 @@ static int
 scan_disks(struct listing *l, const struct disks *disks,
 	   const char *const *pattern, struct fault *fault)
 {
-	struct scan k = { .l = l, .disks = disks, .pattern = pattern };
+	struct entry_scan k = { .l = l, .disks = disks, .pattern = pattern };
 	int err = recording_list(disks, &k.names, &k.n);
 
 	if (err) {
