@@ -31,16 +31,16 @@ struct disk_store {
 	/* `lock` guards what follows. */
 	pthread_mutex_t lock;
 	pthread_cond_t renewed;
-	/* Pool of all other files; NULL: there is none, or none was known of
-	 * yet.  Set once. */
+	/* Pool of the files that are not appended to.  NULL: the disk has none,
+	 * or this process does not know of it yet.  Set once. */
 	rados_ioctx_t data;
 	char *data_pool;
 	struct disk_file *locked;   /* files that have a lock */
-	struct rados_doubt *doubts; /* names of which nobody knows */
+	struct rados_doubt *doubts; /* names that may have been made */
 	struct disk_room room;
-	bool asked; /* for room, since it was last fetched */
-	/* Bytes written in this span of RADOS_LATE_S / 2, and in the one before:
-	 * the monitors may not know of them yet. */
+	bool asked; /* room() was called since the room was last fetched */
+	/* Bytes written in the current span of RADOS_LATE_S / 2 seconds, and in
+	 * the span before: the monitors may not count them yet. */
 	uint64_t written, written_before;
 };
 
@@ -50,7 +50,7 @@ enum {
 	RADOS_TERM = 17,     /* bytes of a term, with the final 0 */
 	RADOS_LOCK_S = 20,   /* a lock ends by itself after so long */
 	RADOS_RENEW_S = 5,
-	RADOS_LATE_S = 10, /* what is older the monitors know */
+	RADOS_LATE_S = 10, /* seconds until the monitors count a write */
 };
 
 /* An open file or folder. */
@@ -58,16 +58,16 @@ struct disk_file {
 	struct disk_store *store;
 	bool folder;
 	bool nameless; /* it has no name yet */
-	/* Nobody else writes to its objects: who opens the file to write it
-	 * makes others. */
+	/* Only its maker writes to its objects: another process that opens the
+	 * file to write it copies it into objects of its own. */
 	bool once;
-	uint64_t id;   /* of a folder: another one of its name has another */
+	uint64_t id;   /* of a folder; a later one of its name has another */
 	uint64_t full; /* pieces that were full when last looked at; a hint */
 	rados_ioctx_t io;      /* of the pool where its objects are */
 	char *object;	       /* name of the first piece, or of the folder */
-	char term[RADOS_TERM]; /* in which it is written; "": in none */
-	/* The piece, but the first, that was last written in the term; the last
-	 * one of a file with `once`. */
+	char term[RADOS_TERM]; /* of its writes; "": they are not guarded */
+	/* Number of the piece that was last made, or marked with the term,
+	 * before a write to it; 0: none was. */
 	uint64_t touched;
 
 	/* Under the store's lock: */
@@ -89,10 +89,11 @@ int ceph_pool_of(struct disk_store *s, const char *value, rados_ioctx_t *io);
 /* ---- rados_names.c ---------------------------------------------------------- */
 
 /*
- * Makes the disk's own folder unless it is there, or with `piece` 0 makes and
- * writes nothing: -ENOENT.  Reads from it the size of pieces, which `piece` is for a new one, and the name of the pool for data into
- * s->data_pool.  Where that is given already, it is noted there.  -EBUSY: another
- * one is.
+ * Reads the disk's own folder: the size of pieces into s->piece, and the name
+ * of the pool for data into s->data_pool.  A folder that is not there is made
+ * with pieces of `piece` bytes.  An s->data_pool that is set already is noted
+ * in the folder; -EBUSY: the folder names another one.  `piece` 0: makes and
+ * writes nothing; -ENOENT: there is no folder.
  */
 int ceph_root(struct disk_store *s, uint64_t piece);
 
@@ -152,8 +153,8 @@ int ceph_data_mark(struct disk_file *f);
 /* True if an object was made with `once`. */
 bool ceph_object_once(rados_ioctx_t io, const char *object);
 
-/* Says by whom a file with a term is written: anybody with a lock, or by this or
- * another one alone.  Or -errno. */
+/* Tells who may write a file that has a term: whoever has the lock, this
+ * process alone, or another one alone.  Or -errno. */
 enum { DATA_OF_ANY, DATA_OWN, DATA_OF_OTHER };
 int ceph_data_once(struct disk_file *f);
 

@@ -33,7 +33,7 @@
 
 enum { PIECE_NAME = RADOS_OBJECT + 24, GAP = 4 };
 
-/* The term of who alone writes an object. */
+/* Attribute of an object with one writer: the term in which that made it. */
 static const char once_key[] = "once", no_term[] = "-";
 
 static const char *
@@ -200,10 +200,11 @@ piece_touch(struct disk_file *f, uint64_t piece)
 	return 0;
 }
 
-/* Returns the first piece that is touched before a piece is written, up to which
- * all are; 0: none.  Where others write as well any piece may be new, and a late
- * write of theirs may have made it.  The pieces of a file of this one alone are
- * touched once, so that it makes none anew that was removed. */
+/* Returns the first of the pieces to touch before `piece` is written, which end
+ * with `piece`; 0: none.  In a file that several write, each piece is touched
+ * when it is not the one of the last write: a late write of another process may
+ * have made it.  In a file with `once` each piece is touched once, so that none
+ * is made again after it was removed. */
 static uint64_t
 untouched(const struct disk_file *f, uint64_t piece)
 {
@@ -407,7 +408,7 @@ ceph_data_append(struct disk_file *f, const void *data, size_t bytes)
 	return piece_do(f, op, name);
 }
 
-/* A write that was started, in the parts that its pieces have of it. */
+/* A write that was started: one part for each piece that it covers. */
 struct started {
 	const struct disk_file *f;
 	void (*done)(void *arg, int64_t result);

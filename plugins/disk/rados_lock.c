@@ -17,8 +17,8 @@
  * number, start time), and whoever finds such a lock of a process of the same
  * name space that is not there breaks it.
  *
- * Where the user may only read, nothing is locked; that no other one writes is
- * then as much as is known.
+ * A user who may only read takes no lock, and only learns whether anybody
+ * writes at that moment.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -72,8 +72,8 @@ started(int process)
 	return ticks;
 }
 
-/* Writes what this process and its siblings have in common: the boot and the
- * name space of processes. */
+/* Writes the beginning of a cookie, which is the same for all processes of this
+ * machine and PID namespace: the boot's ID and the namespace's number. */
 static void
 home_write(char *text, size_t bytes)
 {
@@ -234,8 +234,9 @@ take_or_break(struct disk_file *f, enum disk_lock how, uint8_t flags)
 	return err;
 }
 
-/* Gives up a lock that was not answered in time and may be taken yet: an object's
- * operations are done in their order.  What this says itself nobody waits for. */
+/* Unlocks after a request to lock that was not answered in time and may still
+ * be carried out: an object's operations are done in their order.  Waits for no
+ * answer. */
 static void
 give_up(struct disk_file *f)
 {
@@ -247,9 +248,9 @@ give_up(struct disk_file *f)
 	rados_aio_release(is);
 }
 
-/* Takes a lock to write, and begins a term.  The last term is read before it is
- * known that the lock is this one's: so no other one can have had the lock
- * between the two, and who had it in between finds the term to be another. */
+/* Takes an exclusive lock, and begins a term.  The last term is read first, and
+ * the new one is set only if the folder still has that: if not (-ECANCELED),
+ * another process had the lock in between, and the term is read again. */
 static int
 take_to_write(struct disk_file *f)
 {
@@ -329,9 +330,9 @@ due(const struct disk_store *s)
 	return f;
 }
 
-/* Takes a lock again that ended.  -EWOULDBLOCK: another one has it; -ESTALE: had
- * it.  The first check is for a file that was removed: a lock would make its
- * object again. */
+/* Takes a lock again that ended.  -EWOULDBLOCK: another process has it;
+ * -ESTALE: another one had it.  The first check finds a folder that was
+ * removed: a lock would make the object of its file again. */
 static int
 take_again(struct disk_file *f)
 {

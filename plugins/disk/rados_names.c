@@ -232,7 +232,7 @@ name_add(struct disk_store *s, const char *folder, const char *name,
 	return err ? err : -EEXIST;
 }
 
-/* ---- names of which nobody knows ----------------------------------------------- */
+/* ---- names that may have been made --------------------------------------- */
 
 /* A name whose making was not answered in time. */
 struct rados_doubt {
@@ -287,9 +287,9 @@ doubt_take(struct disk_store *s, const char *path, char value[VALUE],
 	return true;
 }
 
-/* Removes a name, if it has this value, and its object.  Else the object stays:
- * it takes no room, or has another name by now; unless no other name can have
- * it. */
+/* Removes a name that has this value, and the object of the value.  If the name
+ * has another value, removes the object only if it was made with `once`: any
+ * other is empty, or has another name by now. */
 static int
 name_undo(struct disk_store *s, const char *path, const char *value)
 {
@@ -430,8 +430,8 @@ ceph_root_data(struct disk_store *s, char pool[RADOS_POOL])
 	return err;
 }
 
-/* Makes a folder's object with the id of `own`, or finds that of the one which is
- * there.  -EEXIST: it is another one's. */
+/* Makes a folder's object with the id of `own`.  If there is one, writes its id
+ * to `value`; -EEXIST: that id is not the one of `own`. */
 static int
 folder_find(struct disk_store *s, const char *object, const char *own,
 	    char value[VALUE])
@@ -647,10 +647,10 @@ folder_open(struct disk_store *s, const char *path, struct disk_file **file)
 	return 0;
 }
 
-/* Makes an object for a new file, whose name is the path, or if that is in use
- * the path with a number behind it.  It is not that of `old`, which the file's
- * name may still lead to: who is just removing that would take the new one for
- * it. */
+/* Makes an object for a new file.  Its name is the path, or if that is in use
+ * the path with a number behind it; never `old`, the object that the file's
+ * name still leads to: a process that is removing the old file would remove the
+ * new one. */
 static int
 object_new(rados_ioctx_t io, const char *path, const char *term,
 	   const char *old, char object[RADOS_OBJECT])

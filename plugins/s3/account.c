@@ -256,7 +256,7 @@ keys_read(struct s3_account *a, const struct s3_options *o, char *endpoint,
 		     getenv("AWS_SECRET_ACCESS_KEY"));
 		take(a->token, sizeof a->token, getenv("AWS_SESSION_TOKEN"));
 	}
-	/* With keys of the environment the files say no more than where. */
+	/* Keys of the environment: files give only region and endpoint. */
 	path_of(path, sizeof path, o->credentials_file,
 		"AWS_SHARED_CREDENTIALS_FILE", "credentials");
 	path_of(config, sizeof config, NULL, "AWS_CONFIG_FILE", "config");

@@ -9,9 +9,9 @@
  * live: until its end is there it is interrupted.  An object cannot be written
  * to at an offset either, which is why nothing records into a bucket.
  *
- * A call is a request or more; each thread that calls has a connection, from a
- * stack of those that are idle.  What HEAD said of an object when it was opened
- * is good for a second: whoever opens a file asks next for its length.
+ * A call makes one request or more, on an idle connection from a stack, or on a
+ * new one.  The answer of HEAD as an object is opened is used for a second: the
+ * opener asks for the length next.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -262,7 +262,7 @@ page_read(struct disk_store *s, struct s3_listing *l, struct s3_ask *a)
 	return err;
 }
 
-/* Lists a folder, or as much as shows that there is anything in it. */
+/* Lists a folder; without `take` only as much as shows if anything is in it. */
 static int
 folder_list(struct disk_store *s, const char *path, struct s3_listing *l,
 	    char *why, size_t why_bytes)
@@ -322,7 +322,7 @@ head(struct disk_store *s, const char *path, struct disk_stat *is)
 	return err;
 }
 
-/* Nobody knows when a name came or went: always just now. */
+/* A bucket does not say when a name came or went: a folder changed just now. */
 static int
 folder_stat(struct disk_store *s, const char *path, struct disk_stat *is)
 {

@@ -385,7 +385,7 @@ s3_request_body(struct s3_request *r, const void *data, uint64_t bytes)
 	s3_request_bodies(r, &r->one, bytes ? 1 : 0, bytes);
 }
 
-/* The header that says it is the first one. */
+/* x-amz-content-sha256 is the first header, and is replaced. */
 int
 s3_request_sign_body(struct s3_request *r)
 {

@@ -31,7 +31,7 @@ struct s3_request {
 	unsigned of_n;
 	struct object_bytes one; /* `of` may be this */
 	uint64_t bytes, at;
-	uint64_t *sent;	  /* counts them; NULL: nobody does */
+	uint64_t *sent;	  /* counts the bytes that libcurl took; or NULL */
 	bool body_signed; /* the signature covers it */
 
 	/* Room for the reply's bytes; NULL: `text` takes them. */

@@ -94,8 +94,8 @@ struct s3_job {
 	struct s3_request http;
 	struct s3_upload *upload;
 	char *body; /* of JOB_COMPLETE */
-	/* JOB_LIST, JOB_UPLOADS: of the page that is read; where the next one
-	 * begins; "": it was the last. */
+	/* JOB_LIST: token of the page to ask for; "": of the first one.  The
+	 * row is the element of the page that is being read. */
 	char page[S3_KEY + ID];
 	char row_key[S3_KEY], row_id[ID], next_key[S3_KEY], next_id[ID];
 	uint64_t row_bytes;
@@ -689,7 +689,8 @@ upload_lost(struct object_state *s, struct s3_job *j)
 	job_over(s, j, -ESTALE);
 }
 
-/* The piece is put again, and with it what failed is asked again. */
+/* Gives the piece back as failed: the core puts it again, and then the upload
+ * is completed or checked again. */
 static void
 part_again(struct object_state *s, struct s3_job *j, int err)
 {

@@ -19,8 +19,8 @@
  *
  * The file is <kind>-<name>.so in $pkglibdir/plugins.  A plugin includes no
  * header of spate's core but those of src/contract (the bundled ones share
- * src/net and src/wire too); it starts no threads of its own, and gets what it
- * needs of the core as a struct host.
+ * src/net and src/wire too), and gets what it needs of the core as a struct
+ * host.  It starts no threads, but for a disk plugin, which has locks to renew.
  */
 #define SPATE_ABI 1
 

@@ -229,7 +229,7 @@ ceph_rgw_user()
 		2>>"$ceph/commands.log"
 }
 
-# It answers anybody, if only that he may not.
+# Succeeds as soon as radosgw answers, with whatever status.
 ceph_rgw_answers()
 {
 	kill -0 "$ceph_rgw_pid" || fail "radosgw ended"

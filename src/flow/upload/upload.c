@@ -245,8 +245,8 @@ follow(struct upload *u)
 	return err;
 }
 
-/* Looks whether all blocks are in the list, as long as they should be, but those
- * that were left out.  Numbers that are on no disk are counted with these. */
+/* Lists the store again, and checks that it has every block that was sent, with
+ * its length.  Numbers that no disk has count as left out. */
 static int
 verify(struct upload *u)
 {

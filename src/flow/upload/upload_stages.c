@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A stage holds a piece of a block, and puts it.  The piece is parcels of the
- * source, which the stage holds until the store has them, and puts again if that
- * failed.  When the recorder wants its memory, they are copied and returned at
- * once, as they are where a piece is a part of a block, or large beside what the
- * source has.
+ * A stage puts one piece of a block.  It holds the piece as parcels of the
+ * source until the store has it, and puts it again after an error.  The parcels
+ * are copied and returned at once when the recorder wants its memory.  A piece
+ * that is only a part of a block, or more than half of the source's memory, is
+ * copied from the beginning.
  *
  *   FREE -> FILLS -> READY -> ASKS -> FREE
  *                      ^        |

@@ -56,7 +56,7 @@ struct upload_block {
 	uint32_t *sums; /* CRC32C of each BLOCK_QUANTUM; NULL: not known */
 };
 
-/* A chunk that was in the store when the upload began. */
+/* A chunk that the last list of the store has. */
 struct upload_there {
 	uint64_t number, bytes;
 };
@@ -77,7 +77,7 @@ struct upload_stage {
 	unsigned parcels; /* 0: it is copied */
 	bool copies;
 	bool lost;   /* the block was begun again since */
-	bool summed; /* the source knows the checksums of all that is there */
+	bool summed; /* the source gave the checksums of all bytes so far */
 	uint8_t *data;
 	size_t room;
 	uint64_t number; /* of the block */

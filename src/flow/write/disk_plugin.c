@@ -166,8 +166,8 @@ is_ill(int err)
 	return err == -EIO || err == -EROFS || err == -ENOSPC || err == -EDQUOT;
 }
 
-/* A remote disk has a way to write of its own: those of the configuration want
- * descriptors, unless they store nothing. */
+/* Opens the write plugin of a remote disk: write_remotely, as the plugins of
+ * the configuration need descriptors; or one of these if it stores nothing. */
 static int
 probe_remote(struct disk_plugins *w, const struct disk *disk)
 {

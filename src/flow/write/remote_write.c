@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A request that is done is told by a thread of the disk plugin's library, which
- * only puts it into a list: the disk's thread fetches it there.
+ * A thread of the disk plugin's library calls written() when a write is done.
+ * It only puts the request into a list; the disk's thread takes it from there
+ * (reap).
  */
 #include "flow/write/remote_write.h"
 

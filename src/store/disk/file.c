@@ -167,7 +167,7 @@ file_stream(int fd)
 
 struct file_list {
 	int fd;
-	DIR *dir; /* NULL: of a remote disk, which told all names at once */
+	DIR *dir; /* NULL: a remote disk's folder, whose names are in `names` */
 	struct remote_names names;
 	size_t at; /* byte of the next name */
 	struct dirent entry;

@@ -420,8 +420,8 @@ how_open(int flags)
 	return (flags & O_ACCMODE) == O_RDONLY ? DISK_READ : DISK_WRITE;
 }
 
-/* Tells a disk of a file that was opened by way of a folder in which it does not
- * lie, as the shared file of a Mark6 recording. */
+/* Tells the plugin that an opened file belongs to the recording's folder `at`
+ * if it does not lie in it: a Mark6 data file lies beside its folder. */
 static int
 belong(const struct remote_file *at, struct disk_file *file, const char *path)
 {
