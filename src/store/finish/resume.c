@@ -130,13 +130,16 @@ check_state(const struct resume *r, struct fault *fault)
 	return err;
 }
 
-static bool
+/* 1: it is protected; 0: it is not; -errno: the disk does not tell. */
+static int
 is_protected(const struct recording *rec, const struct recording_part *part)
 {
 	char file[LAYOUT_FILE];
 
-	return !file_access_at(part->dir, layout_protect(file, rec->name), F_OK,
-			       AT_SYMLINK_NOFOLLOW);
+	if (!file_access_at(part->dir, layout_protect(file, rec->name), F_OK,
+			    AT_SYMLINK_NOFOLLOW))
+		return 1;
+	return errno == ENOENT ? 0 : -errno;
 }
 
 /* ---- one disk ------------------------------------------------------------ */
@@ -170,11 +173,14 @@ look_part(struct resume *r, unsigned disk, struct fault *fault)
 	uint64_t stop;
 	int err = leftovers_read(&l, part->dir, &r->rec->plan, part->record,
 				 part->records);
+	int protected = err ? 0 : is_protected(r->rec, part);
 
+	if (protected < 0)
+		err = protected;
 	see_number(r, l.next);
 	if (l.noted_ns > r->stopped_ns)
 		r->stopped_ns = l.noted_ns;
-	if (!err && is_protected(r->rec, part)) {
+	if (!err && protected) {
 		err = refuse(fault, -EPERM, r->rec->name, "it is protected");
 	} else if (!err && !is_same(r, part, &l)) {
 		err = refuse(fault, -EBADMSG, r->rec->name, "");

@@ -76,44 +76,69 @@ lock(int fd, int how)
 	return false;
 }
 
-/* Returns the locked descriptor if `keep` is set; else 0. */
+/* True if this error of a look at a file leaves open whether it is there: a disk
+ * that did not answer says neither that nobody writes, nor that nothing is
+ * protected. */
+static bool
+is_unknown(int err)
+{
+	return err < 0 && err != -ENOENT && err != -ELOOP && err != -ENOTDIR;
+}
+
 static int
-lock_file(struct removal *r, int dir, const char *file, bool keep)
+cannot_look(const struct removal *r, unsigned disk, int err,
+	    struct fault *fault)
+{
+	fault_set(fault, err, "io", "cannot look at %s on %s", r->name,
+		  r->disks->disk[disk].path);
+	fault_why(fault, "%s", disk_why(err));
+	return err;
+}
+
+/* Puts the locked descriptor into *held if `keep` is set.  0 or -errno. */
+static int
+lock_file(struct removal *r, int dir, const char *file, bool keep, int *held)
 {
 	int fd = disk_open_at(dir, file, O_RDONLY, DISK_NO_LINKS);
 
 	if (fd < 0)
-		return 0;
-	if (!lock(fd, LOCK_SH))
+		return is_unknown(fd) ? fd : 0;
+	if (!lock(fd, LOCK_SH)) {
 		r->facts.live = true;
-	else if (!lock(fd, LOCK_EX))
+	} else if (!lock(fd, LOCK_EX)) {
 		r->facts.read = true;
-	else if (keep)
-		return fd;
+	} else if (keep) {
+		*held = fd;
+		return 0;
+	}
 	file_close(fd);
 	return 0;
 }
 
 /* Tries to lock indexes and metadata, and sets facts.live or facts.read if another
- * process holds a lock.  `keep`: the locks are held until unlock_all(). */
-static void
-lock_all(struct removal *r, bool keep)
+ * process holds a lock.  `keep`: the locks are held until unlock_all().  0, or
+ * -errno with a fault. */
+static int
+lock_all(struct removal *r, bool keep, struct fault *fault)
 {
+	static const char *(*const locked[LOCKS])(char *, const char *) = {
+		layout_index, layout_index_new, layout_meta
+	};
 	char file[LAYOUT_FILE];
 
 	r->facts.live = r->facts.read = false;
-	for (unsigned i = 0; i < r->disks->n; i++) {
-		struct removal_part *p = &r->part[i];
+	for (unsigned i = 0; i < LOCKS * r->disks->n; i++) {
+		struct removal_part *p = &r->part[i / LOCKS];
+		int err = 0;
 
-		if (p->dir < 0)
-			continue;
-		layout_index(file, r->name);
-		p->lock[0] = lock_file(r, p->dir, file, keep);
-		layout_index_new(file, r->name);
-		p->lock[1] = lock_file(r, p->dir, file, keep);
-		layout_meta(file, r->name);
-		p->lock[2] = lock_file(r, p->dir, file, keep);
+		if (p->dir >= 0)
+			err = lock_file(r, p->dir,
+					locked[i % LOCKS](file, r->name), keep,
+					&p->lock[i % LOCKS]);
+		if (err)
+			return cannot_look(r, i / LOCKS, err, fault);
 	}
+	return 0;
 }
 
 static void
@@ -213,9 +238,9 @@ each_file(const struct removal *r, unsigned disk,
 	if (err || part->layout != LAYOUT_MARK6)
 		return err;
 	layout_data(data, r->name, LAYOUT_MARK6, "");
-	return file_access_at(part->dir, data, F_OK, AT_SYMLINK_NOFOLLOW)
-		   ? 0
-		   : act(arg, part->dir, data);
+	if (file_access_at(part->dir, data, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return is_unknown(-errno) ? -errno : 0;
+	return act(arg, part->dir, data);
 }
 
 /* Returns the bytes freed by deleting a file: none if it has other names. */
@@ -236,7 +261,9 @@ count_file(void *arg, int dir, const char *file)
 	struct removal *r = arg;
 	struct removal_facts *f = &r->facts;
 	enum removal_kind kind = kind_of_file(r, dir, file);
+	char known[LAYOUT_FILE];
 
+	f->protected |= !strcmp(file, layout_protect(known, r->name));
 	if (kind == REMOVAL_OTHER || kind == REMOVAL_EXTRA)
 		snprintf(r->extra, sizeof r->extra, "%.60s", file);
 	f->others += kind == REMOVAL_OTHER;
@@ -247,12 +274,6 @@ count_file(void *arg, int dir, const char *file)
 	f->files++;
 	f->bytes += frees(dir, file);
 	return 0;
-}
-
-static bool
-has_file(int dir, const char *file)
-{
-	return !file_access_at(dir, file, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
 /* Opens the recording's folder on a disk, under either form of its name. */
@@ -316,10 +337,8 @@ head_of(const struct removal *r, unsigned disk, json_t **head)
 		return 0;
 	fd = disk_open_at(r->part[disk].dir, layout_meta(file, r->name),
 			  O_RDONLY, DISK_NO_LINKS);
-	if (fd == -ETIMEDOUT || fd == -EIO || fd == -ENOMEM || fd == -EMFILE)
-		return fd;
 	if (fd < 0)
-		return 0;
+		return is_unknown(fd) ? fd : 0;
 	*head = entry_head(fd);
 	file_close(fd);
 	return 0;
@@ -338,16 +357,6 @@ two(const struct removal *r, unsigned one, unsigned other, struct fault *fault)
 		   "--disks %s",
 		   r->name, r->disks->disk[other].path);
 	return -EEXIST;
-}
-
-static int
-cannot_look(const struct removal *r, unsigned disk, int err,
-	    struct fault *fault)
-{
-	fault_set(fault, err, "io", "cannot look at %s on %s", r->name,
-		  r->disks->disk[disk].path);
-	fault_why(fault, "%s", disk_why(err));
-	return err;
 }
 
 /* Reads the metadata of the first disk that has it.  0; -EEXIST: another disk has
@@ -385,7 +394,6 @@ read_head(struct removal *r, struct fault *fault)
 static int
 look(struct removal *r, struct fault *fault)
 {
-	char file[LAYOUT_FILE];
 	int err = 0;
 
 	for (unsigned i = 0; i < r->disks->n && !err; i++) {
@@ -397,16 +405,12 @@ look(struct removal *r, struct fault *fault)
 	if (err)
 		return err;
 	for (unsigned i = 0; i < r->disks->n; i++) {
-		int dir = r->part[i].dir;
-
-		if (dir < 0)
+		if (r->part[i].dir < 0)
 			continue;
 		err = each_file(r, i, count_file, r);
 		if (err)
 			return cannot_look(r, i, err, fault);
 		r->facts.disks++;
-		r->facts.protected |=
-		    has_file(dir, layout_protect(file, r->name));
 	}
 	return 0;
 }
@@ -471,11 +475,12 @@ removal_open(struct removal **removal, const struct disks *disks,
 	err = r->part && r->away ? look(r, fault) : fault_no_memory(fault);
 	if (!err)
 		err = check_there(r, fault);
+	if (!err)
+		err = lock_all(r, false, fault);
 	if (err) {
 		removal_close(r);
 		return err;
 	}
-	lock_all(r, false);
 	*removal = r;
 	return 0;
 }
@@ -782,8 +787,9 @@ removal_run(struct removal *r, bool force, const struct removal_pace *pace,
 	struct deletion s = { .r = r, .pace = pace, .force = force };
 	int err;
 
-	lock_all(r, true);
-	err = removal_allowed(r, force, fault);
+	err = lock_all(r, true, fault);
+	if (!err)
+		err = removal_allowed(r, force, fault);
 	if (!err)
 		err = mark_all(r, fault);
 	unlock_all(r);

@@ -304,6 +304,19 @@ START_TEST(folder_is_link)
 }
 END_TEST
 
+/* An index that cannot be opened, as on a disk that does not answer, does not show
+ * that nobody writes. */
+START_TEST(cannot_be_known)
+{
+	begin(MADE_ENDED);
+	ck_assert_int_eq(unlink(path(1, "a", "a.index")), 0);
+	ck_assert_int_eq(mknod(path(1, "a", "a.index"), S_IFSOCK | 0644, 0), 0);
+	ck_assert_int_eq(removal_open(&r, &m.disks, "a", &fault), -ENXIO);
+	ck_assert_str_eq(fault.code, "io");
+	made_finish(&m);
+}
+END_TEST
+
 /* Stops it at the n-th file. */
 struct stopper {
 	unsigned left;
@@ -427,4 +440,4 @@ END_TEST
 
 SUITE("removal", two_of_one_name, one_of_one_name, removes, protected, live,
       live_by_now, being_read, read_too_late, hold_live, extras, folder_is_link,
-      cut_short, one_mark, large, disk_away)
+      cannot_be_known, cut_short, one_mark, large, disk_away)
