@@ -362,10 +362,9 @@ renew(void *arg)
 
 	if (err == -ENOENT)
 		err = take_again(f);
-	if (err == -EWOULDBLOCK && !look(f))
-		err = -EAGAIN; /* readers have it for a moment */
-	else if (err == -EWOULDBLOCK)
-		err = -ESTALE;
+	/* Readers have it for a moment, unless another one is seen to write. */
+	if (err == -EWOULDBLOCK)
+		err = look(f) == -EWOULDBLOCK ? -ESTALE : -EAGAIN;
 	if (err == -ESTALE)
 		s->host->log(s->host->ctx, LEVEL_ERROR,
 			     "the lock of %s ended, and another one went on "

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <expat.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ struct reading {
 	int deep;
 	char text[TEXT];
 	size_t n;
+	bool over; /* stopped: expat tells of an empty element's end even then */
 };
 
 static void
@@ -26,6 +28,7 @@ begins(void *arg, const char *name, const char **attributes)
 
 	(void)attributes;
 	if (r->deep == DEEP || strlen(name) >= NAME) {
+		r->over = true;
 		XML_StopParser(r->parser, XML_FALSE);
 		return;
 	}
@@ -39,6 +42,8 @@ ends(void *arg, const char *name)
 	struct reading *r = arg;
 
 	(void)name;
+	if (r->over)
+		return;
 	r->text[r->n] = '\0';
 	r->element(r->arg, r->name[r->deep - 1], r->name[r->deep], r->text);
 	r->deep--;

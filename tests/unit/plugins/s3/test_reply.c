@@ -43,6 +43,13 @@ START_TEST(rubbish_is_refused)
 	    read_all("<a><a><a><a><a><a><a><a><a/></a></a></a></a></a>"
 		     "</a></a></a>"),
 	    -EBADMSG);
+	ck_assert_str_eq(seen, "");
+	/* expat tells of an empty element's end, though its begin stopped it. */
+	text[0] = '<';
+	memset(text + 1, 'a', NAME);
+	strcpy(text + 1 + NAME, "/>");
+	ck_assert_int_eq(read_all(text), -EBADMSG);
+	ck_assert_str_eq(seen, "");
 	/* A text that is too long is cut. */
 	strcpy(text, "<R>");
 	memset(text + 3, 'x', 2 * TEXT);
