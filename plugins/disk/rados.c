@@ -540,8 +540,10 @@ connect_to(struct disk_store *s, const struct disk_args *a,
 	}
 	if (!err)
 		err = ceph_thread(locks_keep, s);
-	if (!err)
+	if (!err) {
+		s->kept = true;
 		err = ceph_thread(room_keep, s);
+	}
 	if (err)
 		why_not(a, p, step, err);
 	return err;
@@ -590,6 +592,8 @@ ceph_open(struct disk_store **store, const struct disk_args *a)
 		*store = s;
 		return 0;
 	}
+	if (s->kept)
+		return err;
 	if (s->data)
 		rados_ioctx_destroy(s->data);
 	if (s->io)

@@ -27,6 +27,7 @@ struct disk_store {
 	uint64_t device; /* the pool's, in this cluster */
 	char *pool;
 	char *name_space;
+	bool kept; /* a thread uses it, so it is not freed */
 
 	/* `lock` guards what follows. */
 	pthread_mutex_t lock;

@@ -571,6 +571,8 @@ orphan_take(void *arg, const char *around, const char *name, const char *text)
 		unescape(j->row_key, sizeof j->row_key, text);
 	else if (!strcmp(around, "Upload") && !strcmp(name, "UploadId"))
 		snprintf(j->row_id, sizeof j->row_id, "%s", text);
+	else if (!strcmp(name, "IsTruncated"))
+		j->more = !strcmp(text, "true");
 	if (strcmp(name, "Upload") != 0 || strlen(j->row_key) <= prefix ||
 	    strncmp(j->row_key + prefix, j->r->key, strlen(j->r->key)) != 0)
 		return;
@@ -610,16 +612,25 @@ page_done(struct object_state *s, struct s3_job *j, int err)
 }
 
 /* Uploads that cannot be listed or ended cost the bucket's owner some room, but
- * spoil nothing: they do not make a transfer fail. */
+ * spoil nothing: they do not make a transfer fail.  When those of a page are ended,
+ * the next page is the first one. */
 static void
 rest_next(struct object_state *s, struct s3_job *j, int err)
 {
-	if (j->step == JOB_UPLOADS && !err)
+	bool again = false;
+
+	if (j->step == JOB_UPLOADS && !err) {
+		j->more = false;
 		s3_reply_read(j->http.text, j->http.text_bytes, orphan_take, j);
-	else if (j->step == JOB_ABORT)
+	} else if (j->step == JOB_ABORT) {
+		j->more = j->more && !err;
+		again = j->more;
 		orphan_drop(j);
+	}
 	if (j->orphans)
 		job_go(s, j, JOB_ABORT);
+	else if (again)
+		job_go(s, j, JOB_UPLOADS);
 	else
 		job_over(s, j, 0);
 }

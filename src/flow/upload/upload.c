@@ -419,6 +419,9 @@ run(struct sender *sender)
 		err = follow(u);
 	if (!err)
 		err = late_send(u);
+	/* Parts of blocks that could not be read to their end. */
+	if (!err && u->left_n)
+		err = upload_rest_end(u);
 	if (!err) {
 		upload_say(u, SENDER_FINISHING, "");
 		err = publish(u, true);

@@ -22,7 +22,7 @@ chunk_found(struct upload *u, uint64_t number, uint64_t bytes)
 
 		grown = realloc(grown, room * sizeof *grown);
 		if (!grown) {
-			u->listed_all = false;
+			u->unlisted = true;
 			return;
 		}
 		u->there = grown;
@@ -67,16 +67,16 @@ upload_list(struct upload *u)
 {
 	int err;
 
-	do {
-		u->there_n = u->others = 0;
-		u->meta_bytes = u->sums_bytes = u->index_bytes = UINT64_MAX;
-		u->listed_all = true;
-		u->ask = (struct object_request){ .verb = OBJECT_LIST,
-						  .found = found,
-						  .arg = u };
-		snprintf(u->ask.key, sizeof u->ask.key, "%s/", upload_name(u));
-		err = upload_ask(u);
-	} while (!err && !u->listed_all);
+	u->there_n = u->others = 0;
+	u->meta_bytes = u->sums_bytes = u->index_bytes = UINT64_MAX;
+	u->unlisted = false;
+	u->ask = (struct object_request){ .verb = OBJECT_LIST,
+					  .found = found,
+					  .arg = u };
+	snprintf(u->ask.key, sizeof u->ask.key, "%s/", upload_name(u));
+	err = upload_ask(u);
+	if (!err && u->unlisted)
+		return upload_fail(u, "out of memory");
 	if (!err && u->there_n)
 		qsort(u->there, u->there_n, sizeof *u->there, by_number);
 	return err;
@@ -137,9 +137,8 @@ sums_take(struct upload *u)
 	return err == -ENOENT ? 0 : err;
 }
 
-/* Ends what an earlier upload of this name has left: parts of objects. */
-static int
-rest_end(struct upload *u)
+int
+upload_rest_end(struct upload *u)
 {
 	u->ask = (struct object_request){ .verb = OBJECT_END };
 	snprintf(u->ask.key, sizeof u->ask.key, "%s/", upload_name(u));
@@ -157,13 +156,13 @@ name_try(struct upload *u)
 		err = same_look(u, &same);
 	} else if (!err && !u->there_n && u->index_bytes == UINT64_MAX &&
 		   !u->others) {
-		err = rest_end(u);
+		err = upload_rest_end(u);
 		return err ? err
 			   : upload_file_put(u, &u->files.meta, layout_meta,
 					     true);
 	}
 	if (!err && same) {
-		err = rest_end(u);
+		err = upload_rest_end(u);
 		if (err)
 			return err;
 		u->index_was =

@@ -125,7 +125,7 @@ struct upload {
 	uint64_t meta_bytes, sums_bytes, index_bytes; /* UINT64_MAX: no such */
 	uint64_t index_was;	  /* index_bytes at the beginning; 0: no such */
 	struct sums_list brought; /* the checksums that were there */
-	bool listed_all;	  /* there was memory for the list */
+	bool unlisted;		  /* there was no memory for all of it */
 	unsigned others;	  /* other objects */
 
 	int64_t ill_since; /* steady ns of the first request that failed since
@@ -183,6 +183,9 @@ void upload_file_free(struct upload *u);
 
 /* Lists what the store has of the recording. */
 int upload_list(struct upload *u);
+
+/* Ends what uploads of this name have left: parts of objects. */
+int upload_rest_end(struct upload *u);
 
 /* Tells whether the list has a chunk of this length. */
 bool upload_has(const struct upload *u, uint64_t number, uint64_t bytes);

@@ -192,10 +192,12 @@ probe_remote(struct disk_plugins *w, const struct disk *disk)
 int
 disk_plugins_probe(struct disk_plugins *w, const struct disk *disk)
 {
-	int err = w->main.is ? plugin_try(&w->main, disk) : -EINVAL, why = 0;
+	int err = -EINVAL, why = 0;
 
 	if (file_is_remote(disk->fd))
 		return probe_remote(w, disk);
+	if (w->main.is)
+		err = plugin_try(&w->main, disk);
 	for (unsigned i = 0; err && !is_ill(err) && i < w->a.n; i++) {
 		plugin_close(&w->main);
 		why = err;

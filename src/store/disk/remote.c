@@ -43,8 +43,9 @@ struct remote_disk {
 	struct host host;
 	atomic_uint tries; /* to open it; raised as one ends */
 	int err;	   /* of the last one */
-	char said[sizeof(
-	    struct fault)]; /* why it could not be opened, as it was logged */
+	/* Why it could not be opened, as it was logged; protected by the lock of
+	 * all disks. */
+	char said[sizeof(struct fault)];
 };
 
 /* An open file, or a folder. */
@@ -264,15 +265,17 @@ say(struct remote_disk *d, const struct fault *fault)
 {
 	const char *why = !fault ? "" : *fault->why ? fault->why : fault->what;
 	char line[sizeof *fault];
+	bool news;
 
 	if (fault && !d->ops) {
 		fault_line(fault, line, sizeof line);
 		why = line; /* which plugins there are */
 	}
-	if (!strncmp(d->said, why, sizeof d->said - 1))
-		return;
+	pthread_mutex_lock(&lock);
+	news = strncmp(d->said, why, sizeof d->said - 1) != 0;
 	snprintf(d->said, sizeof d->said, "%s", why);
-	if (*why)
+	pthread_mutex_unlock(&lock);
+	if (news && *why)
 		log_line(LEVEL_WARN, d->path, "%s", why);
 }
 
@@ -380,9 +383,10 @@ remote_why(const char *path, char *why, size_t bytes)
 	*why = '\0';
 	if (!d)
 		return;
-	pthread_mutex_lock(&d->lock);
+	/* Not its own lock, which is held while the cluster is asked. */
+	pthread_mutex_lock(&lock);
 	snprintf(why, bytes, "%s", d->said);
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&lock);
 }
 
 int

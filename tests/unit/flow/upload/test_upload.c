@@ -504,6 +504,8 @@ START_TEST(a_damaged_block_is_left_out)
 	ck_assert_ptr_nonnull(strstr(facts.why, "1 chunks could not be read"));
 	ck_assert_uint_eq(indexed(), BLOCKS - 1);
 	ck_assert_ptr_null(kept_of("copy/copy.00000004"));
+	/* Once at the begin, and once for its pieces. */
+	ck_assert_uint_eq(ends, 2);
 	ck_assert_uint_eq(facts.unreadable, MADE_SLOTS);
 	finish();
 }
