@@ -191,6 +191,25 @@ change_end(struct folder_change *c, struct disk_store *s, const char *folder)
 	return err;
 }
 
+/* Gives a name in a folder another value, or removes it (`to` NULL), if it still
+ * has that of `from`.  -ECANCELED: it has another one. */
+static int
+name_swap(struct disk_store *s, const char *folder, const char *name,
+	  const char *from, const char *to)
+{
+	struct folder_change c;
+	int err = change_begin(&c, s, folder);
+
+	if (err)
+		return err;
+	change_if(&c, 0, name, from);
+	if (to)
+		change_set(&c, name, to);
+	else
+		change_remove(&c, name);
+	return change_end(&c, s, folder);
+}
+
 /* Returns -ENOENT if the object of a name's value is not there: the name is
  * free.  0, or another error. */
 static int
@@ -212,17 +231,11 @@ static int
 name_add(struct disk_store *s, const char *folder, const char *name,
 	 const char *value)
 {
-	struct folder_change c;
 	char old[VALUE] = "";
 	int err;
 
 	do {
-		err = change_begin(&c, s, folder);
-		if (err)
-			return err;
-		change_if(&c, 0, name, old);
-		change_set(&c, name, value);
-		err = change_end(&c, s, folder);
+		err = name_swap(s, folder, name, old, value);
 		if (err != -ECANCELED)
 			return err;
 		err = name_find(s, folder, name, old);
@@ -237,6 +250,7 @@ name_add(struct disk_store *s, const char *folder, const char *name,
 /* A name whose making was not answered in time. */
 struct rados_doubt {
 	struct rados_doubt *next; // disk_store::doubts
+	bool ends;		  /* it is being ended just now */
 	char *path;
 	char value[]; /* as it was to be */
 };
@@ -246,7 +260,7 @@ struct rados_doubt {
 static void
 doubt_add(struct disk_store *s, const char *path, const char *value)
 {
-	struct rados_doubt *d = malloc(sizeof *d + strlen(value) + 1);
+	struct rados_doubt *d = calloc(1, sizeof *d + strlen(value) + 1);
 
 	if (!d)
 		return;
@@ -262,29 +276,39 @@ doubt_add(struct disk_store *s, const char *path, const char *value)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Takes the value that a path was to have out of the doubts; of the first one if
- * `path` is NULL, whose path is copied.  False: there is none. */
-static bool
-doubt_take(struct disk_store *s, const char *path, char value[VALUE],
-	   char taken[RADOS_OBJECT])
+/* Frees a doubt.  Caller holds disk_store::lock. */
+static void
+doubt_drop(struct disk_store *s, struct rados_doubt *d)
 {
-	struct rados_doubt **at = &s->doubts, *d;
+	struct rados_doubt **at = &s->doubts;
 
-	pthread_mutex_lock(&s->lock);
-	while (*at && path && strcmp((*at)->path, path) != 0)
+	while (*at != d)
 		at = &(*at)->next;
-	d = *at;
-	if (d)
-		*at = d->next;
-	pthread_mutex_unlock(&s->lock);
-	if (!d)
-		return false;
-	snprintf(value, VALUE, "%s", d->value);
-	if (taken)
-		snprintf(taken, RADOS_OBJECT, "%s", d->path);
+	*at = d->next;
 	free(d->path);
 	free(d);
-	return true;
+}
+
+/* Takes the value that a path was to have out of the doubts.  0; -ENOENT: there is
+ * none, and value is ""; -ETIMEDOUT: it is being ended just now. */
+static int
+doubt_take(struct disk_store *s, const char *path, char value[VALUE])
+{
+	struct rados_doubt *d;
+	int err = -ENOENT;
+
+	*value = '\0';
+	pthread_mutex_lock(&s->lock);
+	for (d = s->doubts; d && strcmp(d->path, path) != 0; d = d->next)
+		;
+	if (d)
+		err = d->ends ? -ETIMEDOUT : 0;
+	if (!err) {
+		snprintf(value, VALUE, "%s", d->value);
+		doubt_drop(s, d);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return err;
 }
 
 /* Removes a name that has this value, and the object of the value.  If the name
@@ -294,18 +318,13 @@ static int
 name_undo(struct disk_store *s, const char *path, const char *value)
 {
 	char parent[RADOS_OBJECT];
-	struct folder_change c;
 	rados_ioctx_t io;
 	const char *name;
 	int err = parent_of(path, parent, &name), name_err;
 
-	if (!err)
-		err = change_begin(&c, s, parent);
 	if (err)
 		return err;
-	change_if(&c, 0, name, value);
-	change_remove(&c, name);
-	name_err = change_end(&c, s, parent);
+	name_err = name_swap(s, parent, name, value, NULL);
 	if (name_err && name_err != -ECANCELED)
 		return name_err;
 	err = ceph_pool_of(s, value, &io);
@@ -314,17 +333,38 @@ name_undo(struct disk_store *s, const char *path, const char *value)
 	return ceph_data_remove(io, value + 1, "");
 }
 
+/* Finds a doubt about a file, to be ended.  Doubts about folders stay: a folder
+ * that was made late is empty, and whoever asks for it again, by then or never,
+ * finds it to be this one's by its id. */
+static struct rados_doubt *
+doubt_of_file(struct disk_store *s)
+{
+	struct rados_doubt *d;
+
+	pthread_mutex_lock(&s->lock);
+	for (d = s->doubts; d && *d->value == 'd'; d = d->next)
+		;
+	if (d)
+		d->ends = true;
+	pthread_mutex_unlock(&s->lock);
+	return d;
+}
+
 void
 ceph_doubts_end(struct disk_store *s)
 {
-	char path[RADOS_OBJECT], value[VALUE];
+	struct rados_doubt *d;
+	int err = 0;
 
-	/* A folder that nobody asks for again stays: it is empty. */
-	while (doubt_take(s, NULL, value, path)) {
-		if (*value == 'd' || name_undo(s, path, value) != -ETIMEDOUT)
-			continue;
-		doubt_add(s, path, value);
-		break;
+	/* While it ends, no other thread frees it. */
+	while (err != -ETIMEDOUT && (d = doubt_of_file(s))) {
+		err = name_undo(s, d->path, d->value);
+		pthread_mutex_lock(&s->lock);
+		if (err == -ETIMEDOUT)
+			d->ends = false;
+		else
+			doubt_drop(s, d);
+		pthread_mutex_unlock(&s->lock);
 	}
 }
 
@@ -457,7 +497,6 @@ folder_make(struct disk_store *s, const char *path, const char *own)
 	char parent[RADOS_OBJECT], object[RADOS_OBJECT];
 	char old[VALUE], value[VALUE];
 	struct folder_facts facts;
-	struct folder_change c;
 	const char *name;
 	int err = parent_of(path, parent, &name), made;
 
@@ -477,12 +516,7 @@ folder_make(struct disk_store *s, const char *path, const char *own)
 	/* Folders had "d" alone before. */
 	if (made && (!strcmp(old, value) || !strcmp(old, "d")))
 		return made;
-	err = change_begin(&c, s, parent);
-	if (err)
-		return err;
-	change_if(&c, 0, name, old);
-	change_set(&c, name, value);
-	err = change_end(&c, s, parent);
+	err = name_swap(s, parent, name, old, value);
 	return err ? err : made;
 }
 
@@ -492,7 +526,7 @@ ceph_make_folder(struct disk_store *s, const char *path)
 	char own[VALUE];
 	int err;
 
-	if (!doubt_take(s, path, own, NULL))
+	if (doubt_take(s, path, own))
 		snprintf(own, sizeof own, "d%016llx",
 			 (unsigned long long)random_number() | 1);
 	do
@@ -557,24 +591,16 @@ is_there(void *arg, const char *name, bool folder)
 	return -ENOTEMPTY;
 }
 
+/* Removes a folder's object, if the folder is empty.  -ENOENT: it is not there. */
 static int
-folder_remove(struct disk_store *s, const char *path)
+folder_end(struct disk_store *s, const char *object)
 {
-	char parent[RADOS_OBJECT], object[RADOS_OBJECT],
-	    last[RADOS_OBJECT] = "", value[VALUE];
+	char last[RADOS_OBJECT] = "";
 	struct folder_facts facts;
 	rados_write_op_t op;
-	const char *name;
-	struct folder_change c;
 	bool more;
-	int err = parent_of(path, parent, &name);
+	int err = folder_facts(s, object, &facts);
 
-	if (!err)
-		err = folder_object(path, strlen(path), object);
-	if (!err)
-		err = name_find(s, parent, name, value);
-	if (!err || err == -ENOENT)
-		err = folder_facts(s, object, &facts);
 	if (!err)
 		err = list_part(s, object, last, 1, &more, is_there, NULL);
 	if (err)
@@ -587,19 +613,47 @@ folder_remove(struct disk_store *s, const char *path)
 	rados_write_op_remove(op);
 	err = rados_write_op_operate2(op, s->io, object, NULL, 0);
 	rados_release_write_op(op);
-	if (err)
-		return err == -ECANCELED ? -ENOTEMPTY : err;
-	err = change_begin(&c, s, parent);
+	return err == -ECANCELED ? -ENOTEMPTY : err;
+}
+
+static int
+folder_remove(struct disk_store *s, const char *path)
+{
+	char parent[RADOS_OBJECT], object[RADOS_OBJECT], value[VALUE];
+	const char *name;
+	int err = parent_of(path, parent, &name), name_err;
+
+	if (!err)
+		err = folder_object(path, strlen(path), object);
 	if (err)
 		return err;
-	change_if(&c, 0, name, value);
-	change_remove(&c, name);
-	err = change_end(&c, s, parent);
+	name_err = name_find(s, parent, name, value);
+	if (name_err && name_err != -ENOENT)
+		return name_err;
+	if (!name_err && *value != 'd')
+		return -ENOTDIR;
+	err = folder_end(s, object);
+	/* A name whose object is gone was left by a removal before. */
+	if (err && (err != -ENOENT || name_err))
+		return err;
+	err = name_err ? 0 : name_swap(s, parent, name, value, NULL);
 	/* Another one made a folder of that name, which is not this one. */
 	return err == -ECANCELED ? 0 : err;
 }
 
 /* ---- opening ------------------------------------------------------------------ */
+
+/* Returns what the values of new files begin with that are not appended to. */
+static char
+data_kind(struct disk_store *s)
+{
+	char kind;
+
+	pthread_mutex_lock(&s->lock);
+	kind = s->data ? 'x' : 'f';
+	pthread_mutex_unlock(&s->lock);
+	return kind;
+}
 
 /* Makes an open file of a name's value, to be written in a term, or "". */
 static int
@@ -678,10 +732,8 @@ once_new(struct disk_store *s, const char *path, const char *term,
 	rados_ioctx_t io;
 	int err;
 
-	pthread_mutex_lock(&s->lock);
-	snprintf(value, VALUE, "%c%s~%016llx", s->data ? 'x' : 'f', path,
+	snprintf(value, VALUE, "%c%s~%016llx", data_kind(s), path,
 		 (unsigned long long)random_number());
-	pthread_mutex_unlock(&s->lock);
 	err = file_new(s, value, term, file);
 	if (err)
 		return err;
@@ -693,40 +745,25 @@ once_new(struct disk_store *s, const char *path, const char *term,
 	return err;
 }
 
-/* Gives a name another value, if it still has that of `from`. */
-static int
-name_change(struct disk_store *s, const char *path, const char *from,
-	    const char *to)
-{
-	char parent[RADOS_OBJECT];
-	struct folder_change c;
-	const char *name;
-	int err = parent_of(path, parent, &name);
-
-	if (!err)
-		err = change_begin(&c, s, parent);
-	if (err)
-		return err;
-	change_if(&c, 0, name, from);
-	change_set(&c, name, to);
-	err = change_end(&c, s, parent);
-	return err == -ECANCELED ? -ESTALE : err;
-}
-
 /* Puts a file that another one made once and still writes, perhaps, into an object
  * of this one. */
 static int
 take_over(struct disk_store *s, const char *path, const char *from,
 	  struct disk_file **file)
 {
+	char parent[RADOS_OBJECT], value[VALUE];
 	struct disk_file *was = *file;
-	char value[VALUE];
-	int err = once_new(s, path, was->term, value, file);
+	const char *name;
+	int err = parent_of(path, parent, &name);
 
+	if (!err)
+		err = once_new(s, path, was->term, value, file);
 	if (!err) {
 		err = ceph_data_copy(*file, was);
 		if (!err)
-			err = name_change(s, path, from, value);
+			err = name_swap(s, parent, name, from, value);
+		if (err == -ECANCELED)
+			err = -ESTALE;
 		/* Not known: it may be what the name leads to now. */
 		if (err && err != -ETIMEDOUT)
 			ceph_data_remove((*file)->io, value + 1, "");
@@ -769,9 +806,7 @@ file_make(struct disk_store *s, const char *path, bool appended,
 	const char *name;
 	int err;
 
-	pthread_mutex_lock(&s->lock);
-	*value = s->data && !appended ? 'x' : 'f';
-	pthread_mutex_unlock(&s->lock);
+	*value = appended ? 'f' : data_kind(s);
 	err = ceph_pool_of(s, value, &io);
 	if (!err)
 		err = parent_of(path, parent, &name);
@@ -800,13 +835,15 @@ file_make_once(struct disk_store *s, const char *path, struct disk_file **file)
 
 	if (!err)
 		err = ceph_term_of(s, parent, term);
+	if (err)
+		return err;
 	/* An attempt before may have been done late. */
-	if (!err && doubt_take(s, path, value, NULL) &&
-	    name_undo(s, path, value) == -ETIMEDOUT) {
+	err = doubt_take(s, path, value);
+	if (!err && name_undo(s, path, value) == -ETIMEDOUT) {
 		doubt_add(s, path, value);
 		err = -ETIMEDOUT;
 	}
-	if (err)
+	if (err == -ETIMEDOUT)
 		return err;
 	err = once_new(s, path, term, value, file);
 	if (err == -ETIMEDOUT)
@@ -845,10 +882,10 @@ ceph_file_open(struct disk_store *s, const char *path, enum disk_how how,
 	err = parent_of(path, parent, &name);
 	if (!err && how != DISK_READ)
 		err = ceph_term_of(s, parent, term);
-	if (err)
+	if (!err && how != DISK_READ)
+		err = doubt_take(s, path, doubt);
+	if (err && err != -ENOENT)
 		return err;
-	if (makes)
-		doubt_take(s, path, doubt, NULL);
 	err = name_find(s, parent, name, value);
 	if (!err && *value == 'd')
 		return how == DISK_NEW ? -EEXIST : -EISDIR;
@@ -860,6 +897,8 @@ ceph_file_open(struct disk_store *s, const char *path, enum disk_how how,
 		return -EEXIST;
 	if (!err)
 		return file_again(s, path, value, term, file);
+	/* Operations on one folder are done in their order: what is not there now
+	 * was not made. */
 	if (*doubt && err != -ENOENT)
 		doubt_add(s, path, doubt);
 	if (err != -ENOENT || !makes)
@@ -894,9 +933,7 @@ ceph_nameless(struct disk_store *s, const char *folder, struct disk_file **file)
 		 folder, *folder ? "/" : "",
 		 (unsigned long long)random_number());
 	ceph_folder_of(path, parent);
-	pthread_mutex_lock(&s->lock);
-	*value = s->data ? 'x' : 'f';
-	pthread_mutex_unlock(&s->lock);
+	*value = data_kind(s);
 	err = ceph_term_of(s, parent, term);
 	if (!err)
 		err = ceph_pool_of(s, value, &io);
@@ -981,7 +1018,6 @@ ceph_remove(struct disk_store *s, const char *path, bool folder)
 	char parent[RADOS_OBJECT], value[VALUE], term[RADOS_TERM];
 	rados_ioctx_t io;
 	const char *name;
-	struct folder_change c;
 	int err;
 
 	if (folder)
@@ -1000,12 +1036,7 @@ ceph_remove(struct disk_store *s, const char *path, bool folder)
 	if (!err)
 		err = ceph_data_remove(io, value + 1, term);
 	if (!err)
-		err = change_begin(&c, s, parent);
-	if (err)
-		return err;
-	change_if(&c, 0, name, value);
-	change_remove(&c, name);
-	err = change_end(&c, s, parent);
+		err = name_swap(s, parent, name, value, NULL);
 	return err == -ECANCELED ? -ENOENT : err;
 }
 
