@@ -434,6 +434,24 @@ folder_new(struct disk_store *s, const char *object, uint64_t own,
 	return err;
 }
 
+/* Notes the pool for data in the disk's own folder, unless that names one. */
+static int
+root_data_set(struct disk_store *s)
+{
+	rados_write_op_t op = rados_create_write_op();
+	int err;
+
+	if (!op)
+		return -ENOMEM;
+	rados_write_op_assert_exists(op);
+	rados_write_op_cmpxattr(op, data_key, LIBRADOS_CMPXATTR_OP_EQ, "", 0);
+	rados_write_op_setxattr(op, data_key, s->data_pool,
+				strlen(s->data_pool));
+	err = rados_write_op_operate2(op, s->io, "/", NULL, 0);
+	rados_release_write_op(op);
+	return err;
+}
+
 int
 ceph_root(struct disk_store *s, uint64_t piece)
 {
@@ -450,14 +468,15 @@ ceph_root(struct disk_store *s, uint64_t piece)
 	if (err)
 		return err;
 	s->piece = facts.piece;
-	if (!s->data_pool && *facts.data)
-		s->data_pool = strdup(facts.data);
-	else if (s->data_pool && !*facts.data && !piece)
-		return 0;
-	else if (s->data_pool && !*facts.data)
-		return rados_setxattr(s->io, "/", data_key, s->data_pool,
-				      strlen(s->data_pool));
-	return s->data_pool && strcmp(s->data_pool, facts.data) ? -EBUSY : 0;
+	if (!s->data_pool) {
+		s->data_pool = *facts.data ? strdup(facts.data) : NULL;
+		return *facts.data && !s->data_pool ? -ENOMEM : 0;
+	}
+	if (*facts.data)
+		return strcmp(s->data_pool, facts.data) ? -EBUSY : 0;
+	err = piece ? root_data_set(s) : 0;
+	/* Another recorder has set it just now. */
+	return err == -ECANCELED ? ceph_root(s, piece) : err;
 }
 
 int

@@ -134,6 +134,18 @@ struct s3_wanted { /* a key of a file, and where its value goes, if it is "" */
 	size_t bytes;
 };
 
+/* Copies a value that nothing came before.  -E2BIG: there is no room for it. */
+static int
+take(char *to, size_t bytes, const char *text)
+{
+	if (*to || !text)
+		return 0;
+	if (strlen(text) >= bytes)
+		return -E2BIG;
+	strcpy(to, text);
+	return 0;
+}
+
 static char *
 trimmed(char *text)
 {
@@ -160,21 +172,22 @@ is_part(char *line, const char *profile)
 	return !strcmp(name, profile);
 }
 
-static void
+static int
 line_take(char *line, const struct s3_wanted *wanted)
 {
 	char *value = strchr(line, '='), *name;
+	int err = 0;
 
 	if (!value)
-		return;
+		return 0;
 	*value++ = '\0';
 	name = trimmed(line);
 	value = trimmed(value);
-	for (; wanted->name; wanted++) {
-		if (!*wanted->to && !strcmp(wanted->name, name) &&
-		    strlen(value) < wanted->bytes)
-			strcpy(wanted->to, value);
+	for (; wanted->name && !err; wanted++) {
+		if (!strcmp(wanted->name, name))
+			err = take(wanted->to, wanted->bytes, value);
 	}
+	return err;
 }
 
 /* Reads what is wanted from the part of this name.  0, also if the file does not
@@ -185,19 +198,20 @@ file_read(const char *path, const char *profile, const struct s3_wanted *wanted)
 	FILE *file = fopen(path, "re");
 	char line[8192], *text;
 	bool ours = false;
+	int err = 0;
 
 	if (!file)
 		return errno == ENOENT ? 0 : -errno;
-	while (fgets(line, sizeof line, file)) {
+	while (!err && fgets(line, sizeof line, file)) {
 		text = trimmed(line);
 		if (*text == '[')
 			ours = is_part(text, profile);
 		else if (ours && *text != '#' && *text != ';')
-			line_take(text, wanted);
+			err = line_take(text, wanted);
 	}
 	explicit_bzero(line, sizeof line);
 	fclose(file);
-	return 0;
+	return err;
 }
 
 /* Returns the path of a file of AWS; `told` and the variable come first. */
@@ -206,29 +220,24 @@ path_of(char *path, size_t bytes, const char *told, const char *variable,
 	const char *name)
 {
 	const char *home = getenv("HOME");
-	const struct passwd *user = home && *home ? NULL : getpwuid(getuid());
+	struct passwd user, *is = NULL;
+	char text[4096];
 
 	if (!told)
 		told = getenv(variable);
-	if (told && *told)
+	if (told && *told) {
 		snprintf(path, bytes, "%s", told);
-	else
-		snprintf(path, bytes, "%s/.aws/%s",
-			 user		 ? user->pw_dir
-			 : home && *home ? home
-					 : "",
-			 name);
+		return path;
+	}
+	if (!home || !*home) {
+		getpwuid_r(getuid(), &user, text, sizeof text, &is);
+		home = is ? is->pw_dir : "";
+	}
+	snprintf(path, bytes, "%s/.aws/%s", home, name);
 	return path;
 }
 
 /* ---- the account ------------------------------------------------------ */
-
-static void
-take(char *to, size_t bytes, const char *text)
-{
-	if (!*to && text && strlen(text) < bytes)
-		strcpy(to, text);
-}
 
 static int
 keys_read(struct s3_account *a, const struct s3_options *o, char *endpoint,
@@ -245,16 +254,25 @@ keys_read(struct s3_account *a, const struct s3_options *o, char *endpoint,
 	const char *profile = o->profile ? o->profile : getenv("AWS_PROFILE");
 	char path[1024], config[1024];
 	bool ours = o->profile || o->credentials_file;
-	int err;
+	int err = 0;
 
 	if (!profile || !*profile)
 		profile = "default";
 	if (!ours && getenv("AWS_ACCESS_KEY_ID") &&
 	    getenv("AWS_SECRET_ACCESS_KEY")) {
-		take(a->key, sizeof a->key, getenv("AWS_ACCESS_KEY_ID"));
-		take(a->secret, sizeof a->secret,
-		     getenv("AWS_SECRET_ACCESS_KEY"));
-		take(a->token, sizeof a->token, getenv("AWS_SESSION_TOKEN"));
+		err = take(a->key, sizeof a->key, getenv("AWS_ACCESS_KEY_ID"));
+		if (!err)
+			err = take(a->secret, sizeof a->secret,
+				   getenv("AWS_SECRET_ACCESS_KEY"));
+		if (!err)
+			err = take(a->token, sizeof a->token,
+				   getenv("AWS_SESSION_TOKEN"));
+	}
+	if (err) {
+		snprintf(why, why_bytes,
+			 "the keys in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY "
+			 "and AWS_SESSION_TOKEN are too long");
+		return err;
 	}
 	/* Keys of the environment: files give only region and endpoint. */
 	path_of(path, sizeof path, o->credentials_file,
@@ -312,15 +330,15 @@ s3_endpoint_check(const char *endpoint, char *why, uint32_t why_bytes)
  * certificates know no further dots; other servers mostly have no such names. */
 static int
 base_make(struct s3_account *a, const struct s3_options *o, char *endpoint,
-	  char *why, uint32_t why_bytes)
+	  size_t endpoint_bytes, char *why, uint32_t why_bytes)
 {
 	bool amazon = !*endpoint, host;
 	char *at;
 	int n;
 
 	if (amazon)
-		snprintf(endpoint, 300, "https://s3.%s.amazonaws.com",
-			 a->region);
+		snprintf(endpoint, endpoint_bytes,
+			 "https://s3.%s.amazonaws.com", a->region);
 	if (s3_endpoint_check(endpoint, why, why_bytes))
 		return -EINVAL;
 	at = strstr(endpoint, "://");
@@ -361,7 +379,7 @@ s3_account_make(struct s3_account *a, const struct s3_options *o,
 	if (err)
 		return err;
 	take(a->region, sizeof a->region, "us-east-1");
-	return base_make(a, o, endpoint, why, why_bytes);
+	return base_make(a, o, endpoint, sizeof endpoint, why, why_bytes);
 }
 
 bool

@@ -199,7 +199,7 @@ ceph_start()
 		osd 'allow *'
 	monmaptool --create --addv a "$ceph_mon_addr" \
 		--fsid "$(sed -n 's/^fsid = //p' "$CEPH_CONF")" \
-		"$ceph/monmap" >"$ceph/out" 2>&1
+		"$ceph/monmap" >>"$ceph/out" 2>&1
 	/usr/bin/ceph-mon -c "$CEPH_CONF" -i a --mkfs --monmap "$ceph/monmap" \
 		--keyring "$ceph/keyring" >>"$ceph/out" 2>&1
 	at_end ceph_end
@@ -268,7 +268,9 @@ ceph_tool()
 {
 	cat >"$ceph/tool" <<END
 #!/bin/bash
-do=\$1 object=\$2 pid=(${ceph_osd_pid[*]})
+do=\$1 object=\$2 pid=($(for i in "${!ceph_osd_pid[@]}"; do
+	echo "[$i]=${ceph_osd_pid[i]}"
+done))
 rados() { timeout 60 /usr/bin/rados -p $1 -N $2 "\$@"; }
 acting() { timeout 60 /usr/bin/ceph osd map $1 "\$1" $2 -f json | jq ".acting\$2"; }
 case \$do in

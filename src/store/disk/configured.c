@@ -68,6 +68,16 @@ disks_matched(const char *const *pattern, unsigned n, struct disks *disks,
 	return err ? err : disks->n ? 0 : -ENOENT;
 }
 
+static int
+patterns_fit(unsigned n, struct fault *fault)
+{
+	return n <= PATTERNS ? 0
+			     : fault_set(fault, -E2BIG, "bad-disk",
+					 "%u disks are named, and %d at most "
+					 "may be",
+					 n, PATTERNS);
+}
+
 int
 disks_listed(const char *list, struct disks *disks, struct fault *fault)
 {
@@ -79,15 +89,19 @@ disks_listed(const char *list, struct disks *disks, struct fault *fault)
 	if (!text)
 		return fault_set(fault, -ENOMEM, "no-memory",
 				 "cannot look for disks: no memory");
-	while (n < PATTERNS && (one = disk_list_next(&rest)))
-		if (*one)
-			pattern[n++] = one;
-	err = disks_matched(pattern, n, disks, fault);
+	while ((one = disk_list_next(&rest))) {
+		if (*one && n++ < PATTERNS)
+			pattern[n - 1] = one;
+	}
+	err = patterns_fit(n, fault);
+	if (!err)
+		err = disks_matched(pattern, n, disks, fault);
 	free(text);
 	return err;
 }
 
-/* Collects the key `disks` as spated reads it: a list of texts, or one text. */
+/* Collects the key `disks` as spated reads it: a list of texts, or one text.
+ * Returns how many there are, of which the first PATTERNS are collected. */
 static unsigned
 configured_patterns(const config_setting_t *list, const char **pattern)
 {
@@ -98,8 +112,8 @@ configured_patterns(const config_setting_t *list, const char **pattern)
 		pattern[n++] = text;
 	for (int i = 0; list && i < config_setting_length(list); i++) {
 		text = config_setting_get_string_elem(list, i);
-		if (text && n < PATTERNS)
-			pattern[n++] = text;
+		if (text && n++ < PATTERNS)
+			pattern[n - 1] = text;
 	}
 	return n;
 }
@@ -189,6 +203,8 @@ disks_configured(const char *path, struct disks *disks, struct fault *fault)
 	err = disks_station(conf, fault);
 	n = configured_patterns(
 	    config_setting_get_member(conf_root(conf), "disks"), pattern);
+	if (!err)
+		err = patterns_fit(n, fault);
 	if (!err)
 		err = disks_matched(pattern, n, disks, fault);
 	conf_close(conf);

@@ -194,8 +194,9 @@ layout_data(char *file, const char *name, enum layout layout,
 bool
 layout_extension_good(const char *extension)
 {
-	static const char *const ours[] = { "index", "meta", "sums", "protect",
-					    "parity" };
+	static const char *const ours[] = { "index",   "meta",	 "sums",
+					    "protect", "parity", "removing",
+					    "cfg" };
 	size_t length = strlen(extension);
 
 	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {

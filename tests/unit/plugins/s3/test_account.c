@@ -115,6 +115,7 @@ check_account(const struct s3_options *o, const char *key, const char *secret,
 START_TEST(keys_are_found)
 {
 	char folder[] = "/tmp/spate-unit-XXXXXX", path[64], other[64];
+	char token[5000] = "";
 	struct s3_options o = { .style = "auto" };
 
 	ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -131,6 +132,16 @@ START_TEST(keys_are_found)
 	ck_assert_str_eq(why, "credentials_file /nope cannot be read: No such "
 			      "file or directory");
 	o.credentials_file = NULL;
+
+	/* A token that is cut would look like a wrong key. */
+	memset(token, 'x', sizeof token - 1);
+	setenv("AWS_ACCESS_KEY_ID", "K", 1);
+	setenv("AWS_SECRET_ACCESS_KEY", "S", 1);
+	setenv("AWS_SESSION_TOKEN", token, 1);
+	ck_assert_int_eq(
+	    s3_account_make(&a, &o, "s3://bucket/x", why, sizeof why), -E2BIG);
+	ck_assert_ptr_nonnull(strstr(why, "too long"));
+	environment_clear();
 
 	file_write(path, "# comment\n"
 			 "[default]\r\n"
