@@ -345,8 +345,6 @@ s3_file_open(struct disk_store *s, const char *path, enum disk_how how,
 	struct disk_file *f;
 	int err;
 
-	if (how != DISK_READ && how != DISK_FOLDER)
-		return -EROFS;
 	f = calloc(1, sizeof *f + strlen(path) + 1);
 	if (!f)
 		return -ENOMEM;
@@ -459,72 +457,6 @@ s3_room(struct disk_store *s, struct disk_room *room)
 	return 0;
 }
 
-/* ---- what a bucket cannot ------------------------------------------------------ */
-
-static int64_t
-s3_write(struct disk_file *file, const void *data, size_t bytes,
-	 uint64_t offset)
-{
-	(void)file, (void)data, (void)bytes, (void)offset;
-	return -EROFS;
-}
-
-static int
-s3_append(struct disk_file *file, const void *data, size_t bytes)
-{
-	(void)file, (void)data, (void)bytes;
-	return -EROFS;
-}
-
-static int
-s3_sync(struct disk_file *file)
-{
-	(void)file;
-	return 0;
-}
-
-static int
-s3_cut(struct disk_file *file, uint64_t bytes)
-{
-	(void)file, (void)bytes;
-	return -EROFS;
-}
-
-static int
-s3_remove(struct disk_store *s, const char *path, bool folder)
-{
-	(void)s, (void)path, (void)folder;
-	return -EROFS;
-}
-
-static int
-s3_rename(struct disk_store *s, const char *from, const char *to)
-{
-	(void)s, (void)from, (void)to;
-	return -EROFS;
-}
-
-static int
-s3_make_folder(struct disk_store *s, const char *path)
-{
-	(void)s, (void)path;
-	return -EROFS;
-}
-
-static int
-s3_nameless(struct disk_store *s, const char *folder, struct disk_file **file)
-{
-	(void)s, (void)folder, (void)file;
-	return -EROFS;
-}
-
-static int
-s3_link(struct disk_file *file, const char *path)
-{
-	(void)file, (void)path;
-	return -EROFS;
-}
-
 /* ---- opening --------------------------------------------------------------------- */
 
 static void
@@ -579,24 +511,14 @@ SPATE_PLUGIN const struct disk_ops spate_disk = {
 	.head = { .abi = SPATE_ABI,
 		  .bytes = sizeof(struct disk_ops),
 		  .name = "s3",
-		  .flags = DISK_READ_ONLY,
 		  .help = "reads recordings in a bucket of S3" },
 	.open = s3_open,
 	.file_open = s3_file_open,
 	.file_close = s3_file_close,
 	.read = s3_read,
-	.write = s3_write,
-	.append = s3_append,
-	.sync = s3_sync,
-	.cut = s3_cut,
 	.stat = s3_stat,
 	.stat_at = s3_stat_at,
 	.lock = s3_lock,
-	.remove = s3_remove,
-	.rename = s3_rename,
-	.make_folder = s3_make_folder,
-	.nameless = s3_nameless,
-	.link = s3_link,
 	.list = s3_list,
 	.room = s3_room,
 	.check = s3_check,

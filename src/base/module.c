@@ -164,9 +164,10 @@ struct plugin_kind {
 	/*
 	 * If the first callback of `instead` is present, all of it is
 	 * mandatory, else all of `plain`.  A send plugin with `objects` puts
-	 * files, and one without sends packets.
+	 * files, and one without sends packets; a disk plugin without `write`
+	 * can only be read.
 	 */
-	struct callback instead[6], plain[9];
+	struct callback instead[10], plain[9];
 };
 
 static const struct plugin_kind receive_kind = {
@@ -246,20 +247,22 @@ static const struct plugin_kind disk_kind = {
 		{ "file_open", offsetof(struct disk_ops, file_open) },
 		{ "file_close", offsetof(struct disk_ops, file_close) },
 		{ "read", offsetof(struct disk_ops, read) },
+		{ "stat", offsetof(struct disk_ops, stat) },
+		{ "stat_at", offsetof(struct disk_ops, stat_at) },
+		{ "lock", offsetof(struct disk_ops, lock) },
+		{ "list", offsetof(struct disk_ops, list) },
+		{ "room", offsetof(struct disk_ops, room) },
+	},
+	.instead = {
 		{ "write", offsetof(struct disk_ops, write) },
 		{ "append", offsetof(struct disk_ops, append) },
 		{ "sync", offsetof(struct disk_ops, sync) },
 		{ "cut", offsetof(struct disk_ops, cut) },
-		{ "stat", offsetof(struct disk_ops, stat) },
-		{ "stat_at", offsetof(struct disk_ops, stat_at) },
-		{ "lock", offsetof(struct disk_ops, lock) },
 		{ "remove", offsetof(struct disk_ops, remove) },
 		{ "rename", offsetof(struct disk_ops, rename) },
 		{ "make_folder", offsetof(struct disk_ops, make_folder) },
 		{ "nameless", offsetof(struct disk_ops, nameless) },
 		{ "link", offsetof(struct disk_ops, link) },
-		{ "list", offsetof(struct disk_ops, list) },
-		{ "room", offsetof(struct disk_ops, room) },
 	},
 };
 

@@ -69,10 +69,6 @@ struct disk_room {
 	uint64_t total, free;
 }; /* bytes */
 
-enum {
-	DISK_READ_ONLY = 1, /* head.flags: nothing can be recorded on it */
-};
-
 enum disk_lock { DISK_UNLOCK, DISK_SHARED, DISK_EXCLUSIVE };
 
 struct disk_ops {
@@ -93,7 +89,8 @@ struct disk_ops {
 	int64_t (*read)(struct disk_file *file, void *data, size_t bytes,
 			uint64_t offset);
 
-	/* Writes all of it at an offset.  Returns `bytes`. */
+	/* Writes all of it at an offset.  Returns `bytes`.  NULL: the disk can
+	 * only be read, and need not have any other that changes something. */
 	int64_t (*write)(struct disk_file *file, const void *data, size_t bytes,
 			 uint64_t offset);
 

@@ -115,12 +115,21 @@ file_drop(struct remote_file *f)
 	free(f);
 }
 
+/* Tells whether files of its disk may be changed.  0 or -errno. */
+static int
+may_change(const struct remote_file *f)
+{
+	if (!f)
+		return -EBADF;
+	return f->disk->ops->write ? 0 : -EROFS;
+}
+
 bool
 remote_reads_only(int fd)
 {
 	const struct remote_file *f = file_of(fd);
 
-	return f && f->disk->ops->head.flags & DISK_READ_ONLY;
+	return f && !f->disk->ops->write;
 }
 
 int
@@ -319,7 +328,7 @@ remote_check(const char *path, bool writes, struct fault *fault)
 	if (err) {
 		fault_set(fault, err, "bad-disk", "%.200s is no disk", path);
 		fault_why(fault, "%s", why);
-	} else if (writes && ops->head.flags & DISK_READ_ONLY) {
+	} else if (writes && !ops->write) {
 		err = fault_set(fault, -EROFS, "bad-disk",
 				"nothing can be recorded on %.200s", path);
 		fault_why(fault, "a disk of %s:// can only be read",
@@ -442,25 +451,26 @@ static int
 open_how(int at, const char *path, enum disk_how how, bool empties)
 {
 	struct remote_file *a = file_of(at);
+	bool writes = how != DISK_READ && how != DISK_FOLDER;
 	struct disk_file *file;
 	char whole[PATH_BYTES];
-	int err;
+	int err = a ? 0 : -EBADF;
 
-	if (!a)
-		return -EBADF;
-	err = path_make(a, path, whole);
+	if (writes)
+		err = may_change(a);
+	if (!err)
+		err = path_make(a, path, whole);
 	if (!err)
 		err =
 		    a->disk->ops->file_open(a->disk->store, whole, how, &file);
 	if (err)
 		return err;
-	if (how != DISK_READ && how != DISK_FOLDER)
+	if (writes)
 		err = belong(a, file, whole);
-	if (!err && empties && how != DISK_FOLDER)
+	if (!err && writes && empties)
 		err = a->disk->ops->cut(file, 0);
 	if (!err)
-		return file_new(a->disk, file, whole,
-				how != DISK_READ && how != DISK_FOLDER);
+		return file_new(a->disk, file, whole, writes);
 	a->disk->ops->file_close(file);
 	return err;
 }
@@ -482,11 +492,10 @@ remote_nameless_at(int at)
 {
 	struct remote_file *a = file_of(at);
 	struct disk_file *file;
-	int err;
+	int err = may_change(a);
 
-	if (!a)
-		return (int)answer(-EBADF);
-	err = a->disk->ops->nameless(a->disk->store, a->path, &file);
+	if (!err)
+		err = a->disk->ops->nameless(a->disk->store, a->path, &file);
 	return (int)answer(err ? err : file_new(a->disk, file, a->path, true));
 }
 
@@ -495,11 +504,10 @@ remote_link_at(int fd, int at, const char *name)
 {
 	struct remote_file *f = file_of(fd), *a = file_of(at);
 	char whole[PATH_BYTES];
-	int err;
+	int err = f ? may_change(a) : -EBADF;
 
-	if (!f || !a)
-		return (int)answer(-EBADF);
-	err = path_make(a, name, whole);
+	if (!err)
+		err = path_make(a, name, whole);
 	return (int)answer(err ? err : f->disk->ops->link(f->file, whole));
 }
 
@@ -585,8 +593,11 @@ int
 remote_sync(int fd)
 {
 	struct remote_file *f = file_of(fd);
+	int err = may_change(f);
 
-	return (int)answer(f ? f->disk->ops->sync(f->file) : -EBADF);
+	if (!err)
+		err = f->disk->ops->sync(f->file);
+	return (int)answer(err == -EROFS ? 0 : err); /* nothing to sync */
 }
 
 int
@@ -701,10 +712,13 @@ remote_remove_at(int at, const char *path, bool folder)
 {
 	struct remote_file *a = file_of(at);
 	char whole[PATH_BYTES];
-	int err = a ? path_make(a, path, whole) : -EBADF;
+	int err = may_change(a);
 
-	return (int)answer(
-	    err ? err : a->disk->ops->remove(a->disk->store, whole, folder));
+	if (!err)
+		err = path_make(a, path, whole);
+	if (!err)
+		err = a->disk->ops->remove(a->disk->store, whole, folder);
+	return (int)answer(err);
 }
 
 int
@@ -712,8 +726,10 @@ remote_rename_at(int at, const char *from, const char *to)
 {
 	struct remote_file *a = file_of(at);
 	char whole_from[PATH_BYTES], whole_to[PATH_BYTES];
-	int err = a ? path_make(a, from, whole_from) : -EBADF;
+	int err = may_change(a);
 
+	if (!err)
+		err = path_make(a, from, whole_from);
 	if (!err)
 		err = path_make(a, to, whole_to);
 	if (!err)
@@ -727,10 +743,13 @@ remote_mkdir_at(int at, const char *path)
 {
 	struct remote_file *a = file_of(at);
 	char whole[PATH_BYTES];
-	int err = a ? path_make(a, path, whole) : -EBADF;
+	int err = may_change(a);
 
-	return (int)answer(
-	    err ? err : a->disk->ops->make_folder(a->disk->store, whole));
+	if (!err)
+		err = path_make(a, path, whole);
+	if (!err)
+		err = a->disk->ops->make_folder(a->disk->store, whole);
+	return (int)answer(err);
 }
 
 static int
