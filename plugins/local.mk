@@ -38,8 +38,7 @@ plugins_LTLIBRARIES += %D%/write-aio.la
 endif
 
 %C%_disk_rados_la_SOURCES = %D%/disk/rados.c %D%/disk/rados.h \
-	%D%/disk/rados_data.c %D%/disk/rados_lock.c %D%/disk/rados_names.c \
-	%D%/disk/rados_term.c
+	%D%/disk/rados_data.c %D%/disk/rados_lock.c %D%/disk/rados_names.c
 %C%_disk_rados_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 %C%_disk_rados_la_LIBADD = -lrados $(JANSSON_LIBS)
 %C%_disk_rados_la_LDFLAGS = $(PLUGIN_FLAGS)

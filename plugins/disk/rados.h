@@ -16,8 +16,7 @@
  *   rados.c         opens the disk, says how much room there is, and renews locks
  *   rados_names.c   folders: objects "/" and "NAME/" whose omap has the names
  *   rados_data.c    files: an object each, or pieces of one size
- *   rados_lock.c    locks of files
- *   rados_term.c    terms, which keep off who lost its lock
+ *   rados_lock.c    locks of files, and terms, which keep off who lost its lock
  */
 struct disk_store {
 	rados_t cluster;
@@ -175,8 +174,6 @@ bool ceph_lock_lost(struct disk_file *f);
 /* Begins to renew all locks that are due, each by a thread of its own. */
 void ceph_locks_renew(struct disk_store *s);
 
-/* ---- rados_term.c ----------------------------------------------------------- */
-
 /* Writes the name of the object of the folder that a file's object is in. */
 void ceph_folder_of(const char *object, char folder[RADOS_OBJECT]);
 
@@ -191,15 +188,7 @@ int ceph_belongs(struct disk_file *f, const char *folder);
 void ceph_term_guard(rados_write_op_t op, const char *term);
 void ceph_term_set(rados_write_op_t op, const char *term);
 
-/* Reads a folder's term; "": it has none, or is not there.  0 or -errno. */
-int ceph_term_read(struct disk_store *s, const char *folder,
-		   char term[RADOS_TERM]);
-
 /* Returns -ESTALE if a folder is not in this term any more. */
 int ceph_term_check(struct disk_store *s, const char *folder, const char *term);
-
-/* Begins a term behind `last` in a folder, for a file in it that is locked.
- * -ECANCELED: another one did so meanwhile; -ESTALE: and marked the file. */
-int ceph_term_begin(struct disk_file *f, const char *folder, const char *last);
 
 #endif

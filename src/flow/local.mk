@@ -45,7 +45,7 @@ libflow_a_SOURCES = \
 	%D%/output/parity_groups.c %D%/output/parity_groups.h \
 	%D%/output/queue.c %D%/output/queue.h \
 	%D%/write/chunk.c %D%/write/chunk.h \
-	%D%/write/remote_write.c %D%/write/remote_write.h %D%/write/disk_plugin.c %D%/write/disk_plugin.h \
+	%D%/write/remote_write.c %D%/write/disk_writes.c %D%/write/disk_writes.h \
 	%D%/write/disk_recording.c %D%/write/disk_recording.h \
 	%D%/write/disk_speed.c %D%/write/disk_speed.h \
 	%D%/write/writer.c %D%/write/writer.h \
@@ -71,6 +71,6 @@ libflow_a_SOURCES = \
 	%D%/copy/copy_out_send.c \
 	%D%/upload/upload.c %D%/upload/upload.h \
 	%D%/upload/upload_files.c %D%/upload/upload_files.h \
-	%D%/upload/upload_requests.c %D%/upload/upload_stages.c \
-	%D%/upload/upload_there.c %D%/upload/upload_thread.h
+	%D%/upload/upload_stages.c \
+	%D%/upload/upload_store.c %D%/upload/upload_thread.h
 FLOW_LIBS = libflow.a libchannel.a $(STORE_LIBS)

@@ -134,7 +134,7 @@ struct upload {
 	int64_t wait;	   /* ns until the next, if another one fails */
 };
 
-/* ---- upload_requests.c ---------------------------------------------------- */
+/* ---- upload_store.c ------------------------------------------------------- */
 
 /* Shows a state, and why; "": nothing to say. */
 void upload_say(struct upload *u, enum sender_state state, const char *why);
@@ -178,8 +178,6 @@ int upload_file_put(struct upload *u, const struct upload_file *f,
 int upload_file_get(struct upload *u, uint32_t most,
 		    const char *(*name)(char *file, const char *name));
 void upload_file_free(struct upload *u);
-
-/* ---- upload_there.c -------------------------------------------------------- */
 
 /* Lists what the store has of the recording. */
 int upload_list(struct upload *u);

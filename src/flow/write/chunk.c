@@ -61,7 +61,7 @@ fly(struct chunk *c)
 }
 
 int
-chunk_begin(struct chunk *c, struct disk_plugins *plugins,
+chunk_begin(struct chunk *c, struct disk_writes *plugins,
 	    const struct disk *disk)
 {
 	uint64_t bytes = block_bytes(c->b);
@@ -77,12 +77,12 @@ chunk_begin(struct chunk *c, struct disk_plugins *plugins,
 	err = space_check(disk, bytes);
 	if (!err && c->b->parity)
 		err = folder_parity_make(c->rec->folder, c->b->parity->group,
-					 bytes, disk_plugins_flags(plugins),
+					 bytes, disk_writes_flags(plugins),
 					 &c->target);
 	else if (!err)
 		err =
 		    folder_target_make(c->rec->folder, c->b->number, bytes,
-				       disk_plugins_flags(plugins), &c->target);
+				       disk_writes_flags(plugins), &c->target);
 	if (err)
 		return err;
 	disk_recording_announce(c->rec, c->b);

@@ -6,7 +6,7 @@
 
 #include "store/record/block.h"
 #include "flow/write/disk_recording.h"
-#include "flow/write/disk_plugin.h"
+#include "flow/write/disk_writes.h"
 #include "store/disk/disk.h"
 #include "store/write/folder.h"
 
@@ -27,7 +27,7 @@ struct chunk {
 	const atomic_bool *away; /* see file_write::away */
 
 	/* Set by chunk_begin. */
-	struct disk_plugin *plugin; /* opened for the disk */
+	struct open_plugin *plugin; /* opened for the disk */
 	struct folder_target target;
 	bool nowhere; /* the plugin stores nothing: no file is made */
 	struct file_write file;
@@ -36,7 +36,7 @@ struct chunk {
 /* Makes the target of a block on the disk, and adds its data to the writes in
  * flight.  0; -ENOSPC when the block would touch the reserve; or -errno.
  * Nothing is left on the disk after an error. */
-int chunk_begin(struct chunk *c, struct disk_plugins *plugins,
+int chunk_begin(struct chunk *c, struct disk_writes *plugins,
 		const struct disk *disk);
 
 /* Ends a chunk whose write is done: cuts padding off and writes

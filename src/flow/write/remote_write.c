@@ -4,7 +4,7 @@
  * It only puts the request into a list; the disk's thread takes it from there
  * (reap).
  */
-#include "flow/write/remote_write.h"
+#include "flow/write/disk_writes.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -692,7 +692,7 @@ load_of(struct file_write *file)
 }
 
 static bool
-ends(struct writer *w, struct disk_plugin *plugin)
+ends(struct writer *w, struct open_plugin *plugin)
 {
 	struct file_write *file;
 	bool any = false;
@@ -887,7 +887,7 @@ finish(struct writer *w)
 	strays_forget(w);
 	writer_queue_leave(w);
 	disk_close(&w->disk);
-	disk_plugins_finish(&w->plugins);
+	disk_writes_finish(&w->plugins);
 	pthread_mutex_lock(&w->lock);
 	w->finished = true;
 	pthread_cond_signal(&w->wake);
@@ -913,13 +913,13 @@ writer_run(void *arg)
 static void
 writer_init(struct writer *w, const struct writer_args *args)
 {
-	struct disk_plugins_args plugins = { .disk = args->disk->path,
-					     .plugin = args->plugin,
-					     .n = args->plugins,
-					     .arena = args->arena,
-					     .arena_bytes = args->arena_bytes,
-					     .arena_ready = args->arena_ready,
-					     .beat = &w->beat };
+	struct disk_writes_args plugins = { .disk = args->disk->path,
+					    .plugin = args->plugin,
+					    .n = args->plugins,
+					    .arena = args->arena,
+					    .arena_bytes = args->arena_bytes,
+					    .arena_ready = args->arena_ready,
+					    .beat = &w->beat };
 	pthread_condattr_t attr;
 
 	w->a = *args;
@@ -933,7 +933,7 @@ writer_init(struct writer *w, const struct writer_args *args)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&w->wake, &attr);
 	pthread_condattr_destroy(&attr);
-	disk_plugins_init(&w->plugins, &plugins);
+	disk_writes_init(&w->plugins, &plugins);
 }
 
 static void

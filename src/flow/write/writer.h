@@ -10,7 +10,7 @@
 #include "contract/write.h"
 #include "flow/output/output.h"
 #include "flow/output/queue.h"
-#include "flow/write/disk_plugin.h"
+#include "flow/write/disk_writes.h"
 #include "store/disk/disk.h"
 #include "store/record/index.h"
 

@@ -357,7 +357,7 @@ probe(struct writer *w, const char **doing)
 	if (!err)
 		err = strays_try(w);
 	if (!err)
-		err = disk_plugins_probe(&w->plugins, &w->disk);
+		err = disk_writes_probe(&w->plugins, &w->disk);
 	heartbeat_now(&w->beat);
 	return err ? err : queue_join(w);
 }

@@ -8,7 +8,7 @@
 #include "flow/write/chunk.h"
 #include "flow/write/disk_recording.h"
 #include "flow/write/disk_speed.h"
-#include "flow/write/disk_plugin.h"
+#include "flow/write/disk_writes.h"
 #include "flow/write/writer.h"
 
 /*
@@ -73,7 +73,7 @@ struct writer {
 
 	/* Only the writer's thread uses these fields. */
 	struct disk disk; /* open while something is recorded, or probed */
-	struct disk_plugins plugins;
+	struct disk_writes plugins;
 	unsigned loads; /* loads that are not empty */
 	bool ended;	/* the queue is closed and has no block left */
 	/* The disk has failed or is full; its folders are still open. */

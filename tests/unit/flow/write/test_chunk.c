@@ -11,7 +11,7 @@ static const struct write_ops direct = FAKE_WRITE_OPS("direct", WRITE_DIRECT);
 static const struct write_ops nothing = FAKE_WRITE_OPS("none", WRITE_NOTHING);
 
 static struct disk_bench bench;
-static struct disk_plugins plugins;
+static struct disk_writes plugins;
 static struct disk_recording *rec;
 
 static void
@@ -24,12 +24,12 @@ open_with(const struct write_ops *ops, struct fake_whim *whim)
 	disk_bench_open(&bench, SLOTS, SLOT, BLOCKS);
 	ck_assert_int_eq(
 	    disk_recording_open(&rec, &bench.disk[0], bench.output, NULL), 0);
-	disk_plugins_init(
-	    &plugins, &(struct disk_plugins_args){
+	disk_writes_init(
+	    &plugins, &(struct disk_writes_args){
 			  .disk = bench.disk[0].path, .plugin = &way, .n = 1 });
 	/* The probe is another matter; its page is let pass. */
 	*whim = (struct fake_whim){ .opens = 0 };
-	ck_assert_int_eq(disk_plugins_probe(&plugins, &bench.disk[0]), 0);
+	ck_assert_int_eq(disk_writes_probe(&plugins, &bench.disk[0]), 0);
 	*whim = kept;
 }
 
@@ -81,7 +81,7 @@ static void
 close_all(void)
 {
 	ck_assert_int_eq(disk_recording_close(rec, NULL, NULL), 0);
-	disk_plugins_finish(&plugins);
+	disk_writes_finish(&plugins);
 	disk_bench_close(&bench);
 }
 
@@ -214,26 +214,26 @@ START_TEST(ways_are_tried_in_order)
 				       { &buffered, &good } };
 
 	disk_bench_open(&bench, 1, SLOT, 1);
-	disk_plugins_init(
-	    &plugins, &(struct disk_plugins_args){
+	disk_writes_init(
+	    &plugins, &(struct disk_writes_args){
 			  .disk = bench.disk[0].path, .plugin = list, .n = 2 });
-	ck_assert_int_eq(disk_plugins_probe(&plugins, &bench.disk[0]), 0);
+	ck_assert_int_eq(disk_writes_probe(&plugins, &bench.disk[0]), 0);
 	ck_assert_ptr_eq(plugins.main.is, &list[1]);
 	ck_assert_uint_eq(plugins.main.writes.align, 1);
 	ck_assert_uint_eq(bad.closes, 1);
-	ck_assert_int_eq(disk_plugins_probe(&plugins, &bench.disk[0]), 0);
+	ck_assert_int_eq(disk_writes_probe(&plugins, &bench.disk[0]), 0);
 	ck_assert_uint_eq(good.opens, 1);
 	good.fail_at = good.submits + 1;
 	good.fail = -ENOMEM;
 	good.lasting = true;
 	bad.fail_at = 0;
-	ck_assert_int_eq(disk_plugins_probe(&plugins, &bench.disk[0]), 0);
+	ck_assert_int_eq(disk_writes_probe(&plugins, &bench.disk[0]), 0);
 	ck_assert_ptr_eq(plugins.main.is, &list[0]);
 	bad.fail_at = 1;
 	bad.fail = -EINVAL;
 	bad.lasting = true;
-	ck_assert_int_eq(disk_plugins_probe(&plugins, &bench.disk[0]), -ENOMEM);
-	disk_plugins_finish(&plugins);
+	ck_assert_int_eq(disk_writes_probe(&plugins, &bench.disk[0]), -ENOMEM);
+	disk_writes_finish(&plugins);
 	ck_assert_uint_eq(bad.opens, bad.closes);
 	ck_assert_uint_eq(good.opens, good.closes);
 	disk_bench_close(&bench);
@@ -250,15 +250,15 @@ START_TEST(no_other_way_heals_a_disk)
 				       { &buffered, &good } };
 
 	disk_bench_open(&bench, 1, SLOT, 1);
-	disk_plugins_init(
-	    &plugins, &(struct disk_plugins_args){
+	disk_writes_init(
+	    &plugins, &(struct disk_writes_args){
 			  .disk = bench.disk[0].path, .plugin = list, .n = 2 });
-	ck_assert_int_eq(disk_plugins_probe(&plugins, &bench.disk[0]), -EIO);
+	ck_assert_int_eq(disk_writes_probe(&plugins, &bench.disk[0]), -EIO);
 	ck_assert_ptr_null(plugins.main.is);
 	ck_assert_uint_eq(good.opens, 0);
-	ck_assert_int_eq(disk_plugins_probe(&plugins, &bench.disk[0]), 0);
+	ck_assert_int_eq(disk_writes_probe(&plugins, &bench.disk[0]), 0);
 	ck_assert_ptr_eq(plugins.main.is, &list[0]);
-	disk_plugins_finish(&plugins);
+	disk_writes_finish(&plugins);
 	ck_assert_uint_eq(ill.opens, ill.closes);
 	disk_bench_close(&bench);
 }

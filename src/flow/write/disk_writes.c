@@ -5,7 +5,7 @@
  * may change with the next mount.  A try writes one page; a disk pays it when a
  * recording begins.
  */
-#include "flow/write/disk_plugin.h"
+#include "flow/write/disk_writes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,34 +15,33 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "flow/write/remote_write.h"
 #include "store/record/geometry.h"
 #include "store/disk/file.h"
 
 void
-disk_plugins_init(struct disk_plugins *w, const struct disk_plugins_args *args)
+disk_writes_init(struct disk_writes *w, const struct disk_writes_args *args)
 {
-	*w = (struct disk_plugins){ .a = *args, .host = log_host(args->disk) };
+	*w = (struct disk_writes){ .a = *args, .host = log_host(args->disk) };
 }
 
 static void
-plugin_close(struct disk_plugin *plugin)
+plugin_close(struct open_plugin *plugin)
 {
 	if (plugin->is) {
 		plugin->is->ops->close(plugin->state);
 		writes_finish(&plugin->writes);
 	}
-	*plugin = (struct disk_plugin){ .is = NULL };
+	*plugin = (struct open_plugin){ .is = NULL };
 }
 
 void
-disk_plugins_finish(struct disk_plugins *w)
+disk_writes_finish(struct disk_writes *w)
 {
 	plugin_close(&w->main);
 }
 
 static int
-plugin_open(struct disk_plugins *w, struct disk_plugin *plugin,
+plugin_open(struct disk_writes *w, struct open_plugin *plugin,
 	    const struct write_plugin *is)
 {
 	struct write_args args = { .host = &w->host,
@@ -109,13 +108,13 @@ page_write(struct writes_in_flight *f, int fd)
 }
 
 static int
-plugin_flags(const struct disk_plugin *plugin)
+plugin_flags(const struct open_plugin *plugin)
 {
 	return plugin->is->ops->head.flags & WRITE_DIRECT ? O_DIRECT : 0;
 }
 
 static int
-plugin_try(struct disk_plugin *plugin, const struct disk *disk)
+plugin_try(struct open_plugin *plugin, const struct disk *disk)
 {
 	const struct write_ops *ops = plugin->is->ops;
 	int flags = plugin_flags(plugin), err = 0, fd;
@@ -139,7 +138,7 @@ plugin_try(struct disk_plugin *plugin, const struct disk *disk)
 /* Logs which plugin is used, if that changed, and why (`why`, -errno) the one
  * before it in the list is not. */
 static void
-tell(struct disk_plugins *w, int why)
+tell(struct disk_writes *w, int why)
 {
 	const struct write_plugin *is = w->main.is;
 
@@ -169,7 +168,7 @@ is_ill(int err)
 /* Opens the write plugin of a remote disk: write_remotely, as the plugins of
  * the configuration need descriptors; or one of these if it stores nothing. */
 static int
-probe_remote(struct disk_plugins *w, const struct disk *disk)
+probe_remote(struct disk_writes *w, const struct disk *disk)
 {
 	const struct write_plugin *is = w->a.plugin;
 	int err = 0;
@@ -183,14 +182,14 @@ probe_remote(struct disk_plugins *w, const struct disk *disk)
 	if (!err)
 		err = plugin_try(&w->main, disk);
 	if (err)
-		disk_plugins_finish(w);
+		disk_writes_finish(w);
 	else
 		tell(w, 0);
 	return err;
 }
 
 int
-disk_plugins_probe(struct disk_plugins *w, const struct disk *disk)
+disk_writes_probe(struct disk_writes *w, const struct disk *disk)
 {
 	int err = -EINVAL, why = 0;
 
@@ -206,14 +205,14 @@ disk_plugins_probe(struct disk_plugins *w, const struct disk *disk)
 			err = plugin_try(&w->main, disk);
 	}
 	if (err)
-		disk_plugins_finish(w);
+		disk_writes_finish(w);
 	else
 		tell(w, why);
 	return err;
 }
 
 int
-disk_plugins_flags(const struct disk_plugins *w)
+disk_writes_flags(const struct disk_writes *w)
 {
 	return plugin_flags(&w->main);
 }
