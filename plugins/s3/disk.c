@@ -198,11 +198,9 @@ struct s3_listing {
 	size_t prefix; /* bytes of keys that are left out */
 	int (*take)(void *arg, const char *name, bool folder);
 	void *arg;
-	bool more, any;
-	bool cut; /* the name of the next page is longer than its room */
-	int err;  /* of `take` */
-	char page[PATH];
-	char key[S3_KEY];
+	bool any;
+	int err; /* of `take` */
+	struct s3_page page;
 };
 
 /* Tells the name that a key has behind the folder's. */
@@ -232,11 +230,6 @@ element_take(void *arg, const char *around, const char *name, const char *text)
 		name_tell(l, text, false);
 	else if (!strcmp(around, "CommonPrefixes") && !strcmp(name, "Prefix"))
 		name_tell(l, text, true);
-	else if (!strcmp(name, "NextContinuationToken"))
-		l->cut = snprintf(l->page, sizeof l->page, "%s", text) >=
-			 (int)sizeof l->page;
-	else if (!strcmp(name, "IsTruncated"))
-		l->more = !strcmp(text, "true");
 }
 
 /* Reads a page of a list.  0; -EBADMSG with a->why: it is no list, or does not
@@ -244,14 +237,11 @@ element_take(void *arg, const char *around, const char *name, const char *text)
 static int
 page_read(struct disk_store *s, struct s3_listing *l, struct s3_ask *a)
 {
-	char page[sizeof l->page];
-	int err;
+	int err = s3_page_read(&l->page, a->http.text, a->http.text_bytes,
+			       element_take, l);
 
-	strcpy(page, l->page);
-	l->more = l->cut = false;
-	err = s3_reply_read(a->http.text, a->http.text_bytes, element_take, l);
-	if (!err && l->more && l->take && (l->cut || !strcmp(page, l->page)))
-		err = -EBADMSG;
+	if (err == -ESPIPE)
+		err = l->take ? -EBADMSG : 0;
 	if (err != -EBADMSG)
 		return err;
 	snprintf(a->why, sizeof a->why,
@@ -267,13 +257,12 @@ static int
 folder_list(struct disk_store *s, const char *path, struct s3_listing *l,
 	    char *why, size_t why_bytes)
 {
-	char key[S3_KEY], prefix[3 * S3_KEY], from[3 * PATH], query[S3_URL];
+	char key[S3_KEY], query[S3_URL];
 	int n, err;
 
 	n = snprintf(key, sizeof key, "%s%s%s", s->account.prefix, path,
 		     *path ? "/" : "");
-	if (n >= (int)sizeof key ||
-	    s3_escape(prefix, sizeof prefix, key, false))
+	if (n >= (int)sizeof key)
 		return -ENAMETOOLONG;
 	l->prefix = (size_t)n;
 	do {
@@ -281,14 +270,8 @@ folder_list(struct disk_store *s, const char *path, struct s3_listing *l,
 				    .query = query,
 				    .quiet = why };
 
-		s3_escape(from, sizeof from, l->page, false);
-		n = snprintf(query, sizeof query,
-			     "%s%s%sdelimiter=%%2F&encoding-type=url&"
-			     "list-type=2%s&prefix=%s",
-			     *from ? "continuation-token=" : "", from,
-			     *from ? "&" : "", l->take ? "" : "&max-keys=2",
-			     prefix);
-		if (n >= (int)sizeof query)
+		if (s3_page_query(query, sizeof query, &l->page, key, true,
+				  l->take ? 0 : 2))
 			return -ENAMETOOLONG;
 		err = ask(s, &a);
 		if (!err)
@@ -296,7 +279,7 @@ folder_list(struct disk_store *s, const char *path, struct s3_listing *l,
 		if (err && why)
 			snprintf(why, why_bytes, "%s", a.why);
 		asked_clear(s, &a);
-	} while (!err && !l->err && l->more && l->take);
+	} while (!err && !l->err && l->page.more && l->take);
 	return err ? err : l->err;
 }
 

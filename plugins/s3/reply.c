@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "account.h"
+
 enum { DEEP = 8, NAME = 64, TEXT = 4096 };
 
 struct reading {
@@ -18,7 +20,8 @@ struct reading {
 	int deep;
 	char text[TEXT];
 	size_t n;
-	bool over; /* stopped: expat tells of an empty element's end even then */
+	bool
+	    over; /* stopped: expat tells of an empty element's end even then */
 };
 
 static void
@@ -81,5 +84,67 @@ s3_reply_read(const char *xml, size_t bytes,
 	if (XML_Parse(r.parser, xml, (int)bytes, XML_TRUE) != XML_STATUS_OK)
 		err = -EBADMSG;
 	XML_ParserFree(r.parser);
+	return err;
+}
+
+/* ---- pages of a list ------------------------------------------------------- */
+
+int
+s3_page_query(char *query, size_t bytes, const struct s3_page *page,
+	      const char *prefix, bool folders, unsigned most)
+{
+	char key[3 * S3_KEY], from[3 * sizeof page->token], keys[32] = "";
+	int n;
+
+	if (s3_escape(key, sizeof key, prefix, false) ||
+	    s3_escape(from, sizeof from, page->token, false))
+		return -E2BIG;
+	if (most)
+		snprintf(keys, sizeof keys, "&max-keys=%u", most);
+	/* In the order of the alphabet, in which a signature has them. */
+	n = snprintf(query, bytes,
+		     "%s%s%s%sencoding-type=url&list-type=2%s&prefix=%s",
+		     *from ? "continuation-token=" : "", from, *from ? "&" : "",
+		     folders ? "delimiter=%2F&" : "", keys, key);
+	return n < (int)bytes ? 0 : -E2BIG;
+}
+
+struct paging {
+	struct s3_page *page;
+	void (*element)(void *arg, const char *around, const char *name,
+			const char *text);
+	void *arg;
+};
+
+static void
+page_element(void *arg, const char *around, const char *name, const char *text)
+{
+	struct paging *r = arg;
+	struct s3_page *p = r->page;
+
+	if (!strcmp(name, "NextContinuationToken"))
+		p->cut = snprintf(p->token, sizeof p->token, "%s", text) >=
+			 (int)sizeof p->token;
+	else if (!strcmp(name, "IsTruncated"))
+		p->more = !strcmp(text, "true");
+	else
+		r->element(r->arg, around, name, text);
+}
+
+int
+s3_page_read(struct s3_page *page, const char *xml, size_t bytes,
+	     void (*element)(void *arg, const char *around, const char *name,
+			     const char *text),
+	     void *arg)
+{
+	struct paging r = { .page = page, .element = element, .arg = arg };
+	char was[sizeof page->token];
+	int err;
+
+	strcpy(was, page->token);
+	page->more = page->cut = false;
+	err = s3_reply_read(xml, bytes, page_element, &r);
+	if (!err && page->more && (page->cut || !strcmp(was, page->token)))
+		err = -ESPIPE;
 	return err;
 }

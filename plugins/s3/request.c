@@ -312,7 +312,6 @@ s3_request_again(struct s3_request *r, CURL *easy, const struct s3_account *a,
 	}
 	curl_easy_setopt(r->easy, CURLOPT_URL, url);
 	curl_easy_setopt(r->easy, CURLOPT_PATH_AS_IS, 1L);
-	curl_easy_setopt(r->easy, CURLOPT_PRIVATE, r);
 	curl_easy_setopt(r->easy, CURLOPT_ERRORBUFFER, r->trouble);
 	curl_easy_setopt(r->easy, CURLOPT_WRITEFUNCTION, take);
 	curl_easy_setopt(r->easy, CURLOPT_WRITEDATA, r);

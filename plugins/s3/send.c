@@ -94,13 +94,11 @@ struct s3_job {
 	struct s3_request http;
 	struct s3_upload *upload;
 	char *body; /* of JOB_COMPLETE */
-	/* JOB_LIST: token of the page to ask for; "": of the first one.  The
-	 * row is the element of the page that is being read. */
-	char page[S3_KEY + ID];
-	char row_key[S3_KEY], row_id[ID], next_key[S3_KEY], next_id[ID];
+	/* JOB_LIST, JOB_UPLOADS: the page, and the element of it that is being
+	 * read. */
+	struct s3_page page;
+	char row_key[S3_KEY], row_id[ID];
 	uint64_t row_bytes;
-	bool more;
-	bool cut; /* the name of the next page is longer than its room */
 	struct s3_orphan *orphans;
 	struct s3_job *next; /* links object_state::jobs */
 };
@@ -110,7 +108,6 @@ struct object_state {
 	const struct s3_options *o;
 	char *to;	 /* URL */
 	int64_t renewed; /* steady ns, when the keys were; 0: never */
-	struct host host;
 	CURLM *multi;
 	int epoll;
 	int64_t
@@ -257,24 +254,19 @@ whole_add(struct s3_job *j)
 static int
 list_make(struct object_state *s, struct s3_job *j)
 {
-	char prefix[3 * S3_KEY], key[S3_KEY], from[3 * (S3_KEY + ID)] = "";
-	char query[S3_URL];
-	bool lists = j->step == JOB_LIST;
-	int n;
+	char prefix[3 * S3_KEY], key[S3_KEY], query[S3_URL];
+	int n = 0, err;
 
 	snprintf(key, sizeof key, "%s%s", s->account.prefix, j->r->key);
-	if (s3_escape(prefix, sizeof prefix, key, false) ||
-	    s3_escape(from, sizeof from, j->page, false))
-		return -E2BIG;
-	if (lists)
-		n = snprintf(query, sizeof query,
-			     "%s%s%sencoding-type=url&list-type=2&prefix=%s",
-			     *from ? "continuation-token=" : "", from,
-			     *from ? "&" : "", prefix);
-	else
+	if (j->step == JOB_LIST) {
+		err =
+		    s3_page_query(query, sizeof query, &j->page, key, false, 0);
+	} else {
+		err = s3_escape(prefix, sizeof prefix, key, false);
 		n = snprintf(query, sizeof query,
 			     "encoding-type=url&prefix=%s&uploads=", prefix);
-	if (n >= (int)sizeof query)
+	}
+	if (err || n >= (int)sizeof query)
 		return -E2BIG;
 	return s3_request_make(&j->http, &s->account, "GET", NULL, query);
 }
@@ -499,7 +491,6 @@ job_over(struct object_state *s, struct s3_job *j, int err)
 	}
 	r->err = err;
 	r->over = true;
-	r->own = NULL;
 	if (err == -EAGAIN)
 		s->reconnects++;
 	job_free(s, j);
@@ -552,11 +543,6 @@ object_take(void *arg, const char *around, const char *name, const char *text)
 		j->row_bytes = strtoull(text, NULL, 10);
 	else if (!strcmp(name, "Contents") && strlen(j->row_key) > prefix)
 		j->r->found(j->r, j->row_key + prefix, j->row_bytes);
-	else if (!strcmp(name, "NextContinuationToken"))
-		j->cut = snprintf(j->page, sizeof j->page, "%s", text) >=
-			 (int)sizeof j->page;
-	else if (!strcmp(name, "IsTruncated"))
-		j->more = !strcmp(text, "true");
 }
 
 /* Takes an element of a page of uploads. */
@@ -571,8 +557,6 @@ orphan_take(void *arg, const char *around, const char *name, const char *text)
 		unescape(j->row_key, sizeof j->row_key, text);
 	else if (!strcmp(around, "Upload") && !strcmp(name, "UploadId"))
 		snprintf(j->row_id, sizeof j->row_id, "%s", text);
-	else if (!strcmp(name, "IsTruncated"))
-		j->more = !strcmp(text, "true");
 	if (strcmp(name, "Upload") != 0 || strlen(j->row_key) <= prefix ||
 	    strncmp(j->row_key + prefix, j->r->key, strlen(j->r->key)) != 0)
 		return;
@@ -590,22 +574,18 @@ orphan_take(void *arg, const char *around, const char *name, const char *text)
 static void
 page_done(struct object_state *s, struct s3_job *j, int err)
 {
-	char page[sizeof j->page];
-
-	strcpy(page, j->page);
-	j->more = j->cut = false;
 	if (!err)
-		err = s3_reply_read(j->http.text, j->http.text_bytes,
-				    object_take, j);
+		err = s3_page_read(&j->page, j->http.text, j->http.text_bytes,
+				   object_take, j);
 	if (err == -EBADMSG) {
 		say(s, j, "the list that came cannot be read");
 		err = -EAGAIN;
 	}
-	if (!err && j->more && (j->cut || !strcmp(page, j->page))) {
+	if (err == -ESPIPE) {
 		say(s, j, "the list does not say how it goes on");
 		err = -EBADMSG;
 	}
-	if (!err && j->more)
+	if (!err && j->page.more)
 		job_go(s, j, JOB_LIST);
 	else
 		job_over(s, j, err);
@@ -620,11 +600,11 @@ rest_next(struct object_state *s, struct s3_job *j, int err)
 	bool again = false;
 
 	if (j->step == JOB_UPLOADS && !err) {
-		j->more = false;
-		s3_reply_read(j->http.text, j->http.text_bytes, orphan_take, j);
+		s3_page_read(&j->page, j->http.text, j->http.text_bytes,
+			     orphan_take, j);
 	} else if (j->step == JOB_ABORT) {
-		j->more = j->more && !err;
-		again = j->more;
+		j->page.more &= !err;
+		again = j->page.more;
 		orphan_drop(j);
 	}
 	if (j->orphans)
@@ -874,7 +854,6 @@ s3_open(struct object_state **state, const struct send_args *args,
 			      args->why_bytes);
 	if (err)
 		goto fail;
-	s->host = *args->host;
 	s->o = o;
 	s->to = strdup(args->to);
 	if (!s->to) {
@@ -922,7 +901,6 @@ s3_begin(struct object_state *s, struct object_request *r)
 	r->over = false;
 	r->err = 0;
 	r->sent = 0;
-	r->own = j;
 	j->r = r;
 	j->next = s->jobs;
 	s->jobs = j;

@@ -79,7 +79,6 @@ struct object_request {
 	 * another one; any other -errno: it never will.  Errors come with
 	 * send_facts::why. */
 	int err;
-	void *own; /* the plugin's */
 };
 
 struct object_state;
