@@ -235,11 +235,24 @@ cmp -n "$(stat -c %s "$work/r3.is")" "$work/r3.is" "$work/r3"
 
 # ---- a daemon that stands still until its lock is over -------------------------------
 
+# Another recording of it goes on as if nothing had been.
+port_find 2
+calm_port=$((port + 1))
+conf_write "$(raw_stream)"$'\n'"$(port=$calm_port stream=m raw_stream)"
 spated_start
 wait_for 30 has_state "$pool" idle
+spate record calm --stream m --quiet >&2
+calm_sent=0
+send_calm()
+{
+	(port=$calm_port send "good:$calm_sent:1000")
+	calm_sent=$((calm_sent + 1000))
+	wait_for 30 came calm "$calm_sent"
+}
 begin still
 send good:0:1000
 wait_for 30 came still 1000
+send_calm
 # NAME N: waits until so many packets are durable
 all_kept()
 {
@@ -259,12 +272,29 @@ wait_for 60 is_free still
 beside recover still >/dev/null
 kill -CONT "$spated_pid"
 wait_for 30 grep -q "another one went on with it" "$log"
-send good:1000:1000
+send good:1000:500
+wait_for 30 came still 1500
+send_calm
+wait_for 30 grep -q "still: $pool: cannot .*; it gets no more of this recording" "$log"
+# What is refused is tried again after 5 s.
+nap 6
+send good:1500:500
+send_calm
 end still
+send_calm
+spate stop calm --quiet
+same "packets of calm" "$(info calm .packets)" "$calm_sent"
+sums calm
+! grep "the disk is left alone" "$log" || fail "the disk was left alone"
 # No other disk could take them.
 same "packets that it had before" "$(info still .packets)" 1000
 same "packets that it was not let write" "$(info still ".drops | add")" 1000
 spated_stop
+conf_write "$(raw_stream)"
+beside verify calm >/dev/null
+beside export calm "$work/calm.is" --quiet
+ideal "$work/calm" "good:0:$calm_sent"
+cmp "$work/calm.is" "$work/calm"
 beside verify still >/dev/null
 beside export still "$work/still.is" --quiet
 ideal "$work/still" good:0:1000

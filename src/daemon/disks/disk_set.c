@@ -282,6 +282,12 @@ disk_set_takers(const struct disk_set *f)
 }
 
 bool
+disk_set_serves(const struct disk_set *f, const struct output *o)
+{
+	return disk_set_takers(f) && queue_serves(f->a.queue, o);
+}
+
+bool
 disk_set_leaves(const struct disk_set *f)
 {
 	for (unsigned i = 0; i < f->n; i++) {

@@ -105,6 +105,10 @@ const char *disk_set_path(const struct disk_set *set, unsigned i);
  * memory. */
 unsigned disk_set_takers(const struct disk_set *set);
 
+/* True if a disk takes blocks of this output: one that recorders share may refuse
+ * them, as another recorder ended the recording there. */
+bool disk_set_serves(const struct disk_set *set, const struct output *o);
+
 /* True if a disk that is leaving still answers: it will finish its last sync by
  * itself. */
 bool disk_set_leaves(const struct disk_set *set);

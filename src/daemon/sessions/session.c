@@ -916,7 +916,7 @@ static void
 disks_look(struct session *s)
 {
 	const struct block_pool *pool = s->input->pool;
-	bool none = disk_set_takers(s->host->disks) == 0;
+	bool none = !disk_set_serves(s->host->disks, s->output);
 
 	if (none && !s->diskless)
 		log_line(LEVEL_ERROR, s->name,
@@ -934,7 +934,7 @@ static void
 protect_look(struct session *s)
 {
 	if (!block_pool_roomy(s->input->pool) &&
-	    !disk_set_takers(s->host->disks))
+	    !disk_set_serves(s->host->disks, s->output))
 		output_protect_give_up(s->output);
 }
 
@@ -1007,7 +1007,8 @@ rest_abandon(struct session *s, unsigned left)
 	}
 	log_line(LEVEL_ERROR, s->name,
 		 "no disk takes its last %u blocks: they are lost", left);
-	if (!disk_set_works(s->host->disks)) {
+	if (!disk_set_works(s->host->disks) ||
+	    !disk_set_serves(s->host->disks, o)) {
 		s->failed = true;
 		s->reason = "no disk is left";
 	}
@@ -1030,7 +1031,7 @@ writing_look(struct session *s, int64_t now)
 	late = now - s->left_since >= SESSION_PATIENCE;
 	if (left && s->taken)
 		disk_set_abandon(s->host->disks, s->output);
-	else if (left && late && !disk_set_takers(s->host->disks))
+	else if (left && late && !disk_set_serves(s->host->disks, s->output))
 		rest_abandon(s, left);
 	if (atomic_load_explicit(&s->output->in_flight, memory_order_acquire))
 		return;

@@ -17,6 +17,14 @@
 #include "base/clock.h"
 #include "flow/memory/block_pool.h"
 
+/* A session whose blocks a disk refuses. */
+struct refusal {
+	const void *session;
+	int64_t until; /* steady ns */
+};
+
+enum { REFUSALS = 16 };
+
 struct taker {
 	struct queue *queue;
 	pthread_cond_t wake;
@@ -29,6 +37,8 @@ struct taker {
 	bool poked;	    /* the next wait returns -EINTR */
 	struct taker *next; /* linked in queue::free */
 	struct taker *peer; /* linked in queue::joined */
+	struct refusal refusal[REFUSALS];
+	unsigned refusals;
 	unsigned disk;
 };
 
@@ -42,6 +52,7 @@ struct queue {
 	struct taker *joined; /* all disks */
 	struct disk_choices choices;
 	unsigned length, most; /* without parity */
+	unsigned refusals;     /* of all disks that joined */
 	bool ended;	       /* by queue_drain */
 };
 
@@ -159,11 +170,28 @@ as_choice(const struct block *b)
 	return c;
 }
 
-/* Returns 0 if a disk is fit for a block, 1 if it has a member of the block's
- * parity group, 2 if it was given parity of the group. */
-static unsigned
-unfitness(const struct taker *t, const struct block *b)
+static struct refusal *
+refusal_of(struct taker *t, const void *session)
 {
+	for (unsigned i = 0; i < t->refusals; i++) {
+		if (t->refusal[i].session == session)
+			return &t->refusal[i];
+	}
+	return NULL;
+}
+
+enum { REFUSED = 3 };
+
+/* Returns 0 if a disk is fit for a block, 1 if it has a member of the block's
+ * parity group, 2 if it was given parity of the group; REFUSED: it may not have
+ * it. */
+static unsigned
+unfitness(struct taker *t, const struct block *b)
+{
+	const struct refusal *r = refusal_of(t, b->session);
+
+	if (r && clock_steady() < r->until)
+		return REFUSED;
 	if (!b->parity)
 		return 0;
 	if (block_bars_has(&b->parity->rows, t->disk))
@@ -173,15 +201,15 @@ unfitness(const struct taker *t, const struct block *b)
 
 /* True if this disk may have the block: no other disk is more fit. */
 static bool
-may_have(const struct queue *q, const struct taker *t, const struct block *b)
+may_have(const struct queue *q, struct taker *t, const struct block *b)
 {
 	unsigned own = unfitness(t, b);
 
-	for (const struct taker *o = q->joined; own && o; o = o->peer) {
+	for (struct taker *o = q->joined; own && o; o = o->peer) {
 		if (unfitness(o, b) < own)
 			return false;
 	}
-	return true;
+	return own != REFUSED;
 }
 
 /* True if blocks of data wait whose memory becomes short; then they go before
@@ -199,7 +227,7 @@ data_first(const struct queue *q)
 /* True if the disk is fit for a block.  Once the queue is closed, every disk
  * is. */
 static bool
-is_fit(const struct queue *q, const struct taker *t, const struct block *b,
+is_fit(const struct queue *q, struct taker *t, const struct block *b,
        const struct disk_choice_block *c)
 {
 	return may_have(q, t, b) &&
@@ -236,7 +264,8 @@ block_serve(struct queue *q, struct block **at, struct taker *t,
 }
 
 /* Hands blocks to waiting disks until one of both lists is empty or no disk is
- * fit.  Only parity is passed by: blocks of data are all alike. */
+ * fit.  Only parity is passed by, and what a disk refuses: blocks of data are all
+ * alike. */
 static void
 blocks_deal(struct queue *q)
 {
@@ -248,7 +277,7 @@ blocks_deal(struct queue *q)
 		struct taker *t =
 		    data && (*at)->parity ? NULL : taker_best(q, *at, &c);
 
-		if (!t && !(*at)->parity)
+		if (!t && !(*at)->parity && !q->refusals)
 			return;
 		if (t) {
 			taker_unlink(q, t);
@@ -287,6 +316,7 @@ taker_leave(struct taker *t)
 	for (at = &q->joined; *at != t; at = &(*at)->peer)
 		;
 	*at = t->peer;
+	q->refusals -= t->refusals;
 	disk_choice_leave(&q->choices, &t->choice);
 	blocks_deal(q); /* a benched disk may be needed now */
 	pthread_mutex_unlock(&q->lock);
@@ -307,6 +337,58 @@ taker_report(struct taker *t, const struct disk_figures *figures)
 	benched = t->choice.benched;
 	pthread_mutex_unlock(&q->lock);
 	return benched;
+}
+
+int
+taker_refuse(struct taker *t, const void *session, int64_t until)
+{
+	struct queue *q = t->queue;
+	struct refusal *r;
+	int err = 0;
+
+	pthread_mutex_lock(&q->lock);
+	r = refusal_of(t, session);
+	if (!r && t->refusals < REFUSALS) {
+		r = &t->refusal[t->refusals++];
+		r->session = session;
+		q->refusals++;
+	}
+	if (r)
+		r->until = until;
+	else
+		err = -ENOBUFS;
+	blocks_deal(q); /* others may have them now */
+	pthread_mutex_unlock(&q->lock);
+	return err;
+}
+
+void
+taker_admit(struct taker *t, const void *session)
+{
+	struct queue *q = t->queue;
+	struct refusal *r;
+
+	pthread_mutex_lock(&q->lock);
+	r = refusal_of(t, session);
+	if (r) {
+		*r = t->refusal[--t->refusals];
+		q->refusals--;
+	}
+	pthread_mutex_unlock(&q->lock);
+}
+
+bool
+queue_serves(struct queue *q, const void *session)
+{
+	struct taker *t;
+	bool serves;
+
+	pthread_mutex_lock(&q->lock);
+	for (t = q->joined; t && refusal_of(t, session); t = t->peer)
+		;
+	serves = t != NULL;
+	pthread_mutex_unlock(&q->lock);
+	return serves;
 }
 
 /* ---- blocks ---------------------------------------------------------- */

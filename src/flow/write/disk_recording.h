@@ -39,6 +39,9 @@ struct disk_recording {
 	struct disk_recording *next; /* linked in writer::recordings */
 	struct heartbeat *beat;	     /* the disk's heartbeat, or NULL */
 	bool serial;		     /* all blocks share a file; constant */
+	/* The disk refuses it: suspended once none of its blocks is written. */
+	bool refused;
+	unsigned refusals; /* since a block of it was written there */
 
 	int fd
 	    [DISK_RECORDING_MOST]; /* open files of chunks that are not yet durable */

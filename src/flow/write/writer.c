@@ -42,7 +42,7 @@ round_do(struct writer *w, struct disk_recording *rec)
 	int err = recording_sync(w, rec);
 
 	if (err)
-		writer_disk_leave(w, err, "make it durable");
+		writer_recording_fails(w, rec, err, "make it durable");
 }
 
 /* True if as many chunks are open as may be; they stay open until their
@@ -271,7 +271,7 @@ output_round(struct writer *w, struct output *o)
 	int err = rec ? recording_sync(w, rec) : 0;
 
 	if (err)
-		writer_disk_leave(w, err, "make it durable");
+		writer_recording_fails(w, rec, err, "make it durable");
 }
 
 /* Opens the folder of a recording that this writer has no disk recording of: a disk that
@@ -315,8 +315,9 @@ folder_end(struct writer *w, struct folder_job *e)
 		closed = disk_recording_close(rec, NULL, NULL);
 	err = err ? err : closed;
 	if (err)
-		writer_disk_leave(w, err, "close the recording");
+		writer_close_fails(w, e->output, err);
 out:
+	writer_admit(w, e->output);
 	if (!w->recordings)
 		disk_close(&w->disk); /* so that it can be unmounted */
 }
@@ -531,6 +532,10 @@ load_written(struct writer *w, struct load *l, struct block *b)
 		return;
 	}
 	count(w, l, bytes);
+	if (l->chunk.rec->refusals && !l->chunk.rec->refused) {
+		l->chunk.rec->refusals = 0;
+		writer_admit(w, l->output);
+	}
 	if (l->chunk.nowhere && !b->parity)
 		output_release(l->output, b->number);
 	if (is == CLAIM_MINE)
@@ -552,7 +557,7 @@ load_failed(struct writer *w, struct load *l, struct block *b, int err)
 	/* The disk did nothing wrong if the block was given away, or if no other
 	 * disk was left for parity of a group of which this one has some. */
 	if (err != -ECANCELED && !twice)
-		writer_disk_leave(w, err, "write a chunk");
+		writer_recording_fails(w, l->chunk.rec, err, "write a chunk");
 	/* Another disk may take it, or this one when it is back. */
 	if (is == CLAIM_MINE && twice)
 		output_lost(l->output, b);
@@ -834,6 +839,24 @@ leave(struct writer *w)
 	w->leaving = false;
 }
 
+/* Suspends the recordings that the disk refuses, once none of their blocks is
+ * written; the next block resumes them, if it can. */
+static void
+refused_suspend(struct writer *w)
+{
+	for (struct disk_recording *rec = w->recordings; rec; rec = rec->next) {
+		bool busy = false;
+
+		for (unsigned i = 0; i < WRITES_FILES; i++)
+			busy |= w->load[i].b && w->load[i].chunk.rec == rec;
+		if (!rec->refused || busy)
+			continue;
+		recording_sync(w, rec);
+		disk_recording_suspend(rec);
+		rec->refused = false;
+	}
+}
+
 /* Does one turn.  Loads are finished first when something is wrong: until then
  * folders and plugin stay as they are. */
 static void
@@ -843,6 +866,7 @@ step(struct writer *w)
 
 	if (!w->loads && w->leaving)
 		leave(w);
+	refused_suspend(w);
 	if (!w->loads && writer_hangs(w))
 		writer_disk_return(w);
 	if (!w->leaving && !writer_hangs(w))

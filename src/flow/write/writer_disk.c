@@ -267,18 +267,21 @@ error_text(int err)
 	}
 }
 
+/* Returns how many ns to wait after so many tries that failed. */
+static int64_t
+wait_after(unsigned tries)
+{
+	int64_t wait = RETRY << (tries < 4 ? tries : 4);
+
+	return wait < RETRY_MOST ? wait : RETRY_MOST;
+}
+
 /* Sets when the disk is probed again, and returns how many ns from now. */
 static int64_t
 wait_for(struct writer *w, enum writer_state state)
 {
-	int64_t wait = RETRY;
+	int64_t wait = wait_after(state == WRITER_FAILED ? w->tries++ : 0);
 
-	if (state == WRITER_FAILED) {
-		wait <<= w->tries < 4 ? w->tries : 4;
-		w->tries++;
-	}
-	if (wait > RETRY_MOST)
-		wait = RETRY_MOST;
 	w->try_at = clock_steady() + wait;
 	return wait;
 }
@@ -323,6 +326,68 @@ writer_disk_leave(struct writer *w, int err, const char *doing)
 {
 	if (!writer_disk_left(w))
 		disk_leave(w, err, doing, false);
+}
+
+/* ---- a disk that refuses one recording ---------------------------------- */
+
+/* True for errors by which a disk that recorders share says that one recording
+ * there is another one's.  Others can go on. */
+static bool
+is_refusal(const struct writer *w, int err)
+{
+	return remote_is_path(w->disk.path) &&
+	       (err == -ESTALE || err == -EALREADY || err == -EBUSY ||
+		err == -EEXIST);
+}
+
+void
+writer_recording_fails(struct writer *w, struct disk_recording *rec, int err,
+		       const char *doing)
+{
+	int64_t wait = rec ? wait_after(rec->refusals) : 0;
+	int full = 0;
+
+	if (rec && rec->refused)
+		return;
+	if (!rec || !is_refusal(w, err) || writer_disk_left(w)) {
+		writer_disk_leave(w, err, doing);
+		return;
+	}
+	pthread_mutex_lock(&w->lock);
+	if (w->taker)
+		full =
+		    taker_refuse(w->taker, rec->output, clock_steady() + wait);
+	pthread_mutex_unlock(&w->lock);
+	if (full) {
+		writer_disk_leave(w, err, doing);
+		return;
+	}
+	rec->refused = true;
+	log_line(
+	    rec->refusals++ ? LEVEL_DEBUG : LEVEL_ERROR, rec->output->name,
+	    "%s: cannot %s: %s; it gets no more of this recording for %d s",
+	    w->disk.path, doing, error_text(err), (int)(wait / NS_SECOND));
+	w->a.changed(w->a.arg);
+}
+
+void
+writer_close_fails(struct writer *w, const struct output *o, int err)
+{
+	if (is_refusal(w, err))
+		log_line(LEVEL_ERROR, o->name,
+			 "%s: cannot close the recording: %s", w->disk.path,
+			 error_text(err));
+	else
+		writer_disk_leave(w, err, "close the recording");
+}
+
+void
+writer_admit(struct writer *w, const struct output *o)
+{
+	pthread_mutex_lock(&w->lock);
+	if (w->taker)
+		taker_admit(w->taker, o);
+	pthread_mutex_unlock(&w->lock);
 }
 
 /* ---- coming back ----------------------------------------------------- */

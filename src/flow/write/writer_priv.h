@@ -133,6 +133,19 @@ int writer_disk_try(struct writer *w);
 void writer_disk_leave(struct writer *w, int err, const char *doing);
 bool writer_disk_left(struct writer *w);
 
+/*
+ * Does what follows from an error of a recording on the disk.  Where another
+ * recorder has that, or has ended it, the disk gets no blocks of the recording for
+ * a while, and those of all others; else it is left like writer_disk_leave().
+ */
+void writer_recording_fails(struct writer *w, struct disk_recording *rec,
+			    int err, const char *doing);
+/* The same for one that is closed. */
+void writer_close_fails(struct writer *w, const struct output *o, int err);
+
+/* Takes blocks of a recording again that was refused, if it was. */
+void writer_admit(struct writer *w, const struct output *o);
+
 /* Resumes work on the thread after a call into a hung disk has returned and its
  * loads are finished. */
 void writer_disk_return(struct writer *w);

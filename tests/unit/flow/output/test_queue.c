@@ -96,6 +96,58 @@ START_TEST(bounded)
 }
 END_TEST
 
+/* What one disk refuses waits for another one, and the rest passes by. */
+START_TEST(a_session_is_refused)
+{
+	struct taker *t, *other;
+	struct block *b;
+
+	open_queue(BLOCKS);
+	t = join();
+	ck_assert(queue_serves(queue, "a"));
+	ck_assert_int_eq(taker_refuse(t, "a", FAR), 0);
+	ck_assert(!queue_serves(queue, "a"));
+	ck_assert(queue_serves(queue, "b"));
+	for (int i = 0; i < 6; i++) {
+		block[i].session = i % 2 ? "b" : "a";
+		ck_assert_int_eq(queue_put(queue, &block[i]), 0);
+	}
+	takes(t, 1);
+	takes(t, 3);
+	other = join();
+	ck_assert(queue_serves(queue, "a"));
+	takes(other, 0);
+	takes(t, 5);
+	takes_nothing(t, -ETIMEDOUT);
+	/* Its time is over: it is tried, and still counts as refused. */
+	ck_assert_int_eq(taker_refuse(t, "a", clock_steady()), 0);
+	takes(t, 2);
+	taker_leave(other);
+	ck_assert(!queue_serves(queue, "a"));
+	ck_assert_int_eq(taker_refuse(t, "a", FAR), 0);
+	takes_nothing(t, -ETIMEDOUT);
+	taker_admit(t, "a");
+	ck_assert(queue_serves(queue, "a"));
+	takes(t, 4);
+	/* A refusal hands to others what waits, and goes with its disk. */
+	for (int i = 0; i < REFUSALS; i++)
+		ck_assert_int_eq(taker_refuse(t, &block[i], FAR), 0);
+	ck_assert_int_eq(taker_refuse(t, "a", FAR), -ENOBUFS);
+	taker_leave(t);
+	ck_assert_uint_eq(queue->refusals, 0);
+	/* Nor is it given what it refuses at the end. */
+	t = join();
+	ck_assert_int_eq(taker_refuse(t, "a", FAR), 0);
+	ck_assert_int_eq(queue_put(queue, &block[0]), 0);
+	queue_drain(queue);
+	takes_nothing(t, -EPIPE);
+	b = queue_rest(queue, "a");
+	ck_assert_ptr_eq(b, &block[0]);
+	taker_leave(t);
+	queue_free(queue);
+}
+END_TEST
+
 /* Makes blocks parity of a group, and puts them, for none of these disks. */
 static void
 parity_put(int first, unsigned n, uint64_t barred)
@@ -576,10 +628,11 @@ START_TEST(many_takers_lose_nothing)
 }
 END_TEST
 
-SUITE_THREADS("queue", NULL, first_in_first_out, bounded, parity_goes_elsewhere,
-	      parity_is_not_given_twice, data_that_run_short_go_first,
-	      one_session_is_given_up, drain_gives_what_is_left, poked_once,
-	      time_runs_out, blocks_wait_for_a_disk,
-	      the_slow_leave_it_to_others, who_sits_on_the_bench_is_told,
-	      the_best_is_served, the_longest_waiting_is_served,
-	      who_waits_is_woken, many_takers_lose_nothing)
+SUITE_THREADS("queue", NULL, first_in_first_out, bounded, a_session_is_refused,
+	      parity_goes_elsewhere, parity_is_not_given_twice,
+	      data_that_run_short_go_first, one_session_is_given_up,
+	      drain_gives_what_is_left, poked_once, time_runs_out,
+	      blocks_wait_for_a_disk, the_slow_leave_it_to_others,
+	      who_sits_on_the_bench_is_told, the_best_is_served,
+	      the_longest_waiting_is_served, who_waits_is_woken,
+	      many_takers_lose_nothing)
