@@ -188,8 +188,10 @@ ops_handle_remove(struct ops *ops, struct ops_handle *h)
 /*
  * Pages of a file stay in the kernel's page cache, over many openings, while
  * the recording is unchanged (its stamp).  They are dropped if they contain
- * fill for data that a disk refused.  Files that grow, and all files with -o
- * direct_io, bypass the page cache, in requests as large as fuse has them.
+ * fill for data that a disk refused.  Files that grow, or may because their
+ * recorder was interrupted, and all files with -o direct_io, bypass the page
+ * cache, in requests as large as fuse has them: the kernel puts zeros behind the
+ * end of a file's last page, and readers get them when the file has grown.
  *
  * The stamp of the last opening is kept for OPS_STAMPS files, at an index that
  * follows from the file's id.  Two files with one index cost each other their

@@ -62,7 +62,7 @@ struct tree_args {
 struct tree_attr {
 	uint64_t id;
 	struct stat st;
-	bool growing; /* still recorded: open with direct_io */
+	bool growing; /* still recorded */
 	bool text;    /* read it with tree_text(), with direct_io, too */
 	/* how long the kernel may cache name and attributes */
 	unsigned keep_ms;
@@ -81,7 +81,7 @@ struct tree_file {
 	 * was looked up
 	 */
 	int64_t begun_ns;
-	bool growing;
+	bool growing; /* or it may: open with direct_io */
 	uint64_t stamp;
 };
 

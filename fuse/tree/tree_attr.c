@@ -40,6 +40,15 @@ is_growing(const struct node *node)
 	return node->record && node->record->state == ENTRY_LIVE;
 }
 
+/* True also of one that was interrupted: a recorder may go on with it while it is
+ * open. */
+static bool
+may_grow(const struct node *node)
+{
+	return is_growing(node) ||
+	       (node->record && node->record->state == ENTRY_INTERRUPTED);
+}
+
 void
 tree_file_of(const struct node *node, struct tree_file *f)
 {
@@ -50,7 +59,7 @@ tree_file_of(const struct node *node, struct tree_file *f)
 				 .from_ns = node->key.from_ns,
 				 .to_ns = node->key.to_ns,
 				 .begun_ns = r->begun_ns,
-				 .growing = is_growing(node),
+				 .growing = may_grow(node),
 				 .stamp = r->stamp };
 	strcpy(f->name, r->name);
 }
