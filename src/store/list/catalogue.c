@@ -805,15 +805,17 @@ restless(struct catalogue *c, size_t *at, struct entry *e)
 	return false;
 }
 
-/* True if the recording changed.  The last file of another program's recording
- * may grow without changing its folder, so such recordings are read again while
- * they are recent. */
+/* True if the recording changed.  A recorder that goes on with one, or recover,
+ * may write only to files that are there, and its folder stays the same.  The last
+ * file of another program's recording may grow like that, so such recordings are
+ * read again while they are recent. */
 static bool
 has_moved(const struct disks *disks, const struct entry *e)
 {
 	return e->state == ENTRY_LIVE || e->state == ENTRY_REMOVING ||
 	       (e->foreign && is_recent(e)) ||
-	       entry_stamp(disks, e->name) != e->stamp;
+	       entry_stamp(disks, e->name) != e->stamp ||
+	       (!entry_ended(e) && entry_noted(disks, e->name) != e->noted);
 }
 
 /* Looks again at recordings that are not final. */

@@ -116,6 +116,39 @@ entry_stamp(const struct disks *disks, const char *name)
 	return stamp;
 }
 
+/* Bytes of the index and the metadata in a folder. */
+static uint64_t
+noted_in(int dir, const char *name)
+{
+	char file[LAYOUT_FILE];
+	uint64_t bytes = 0;
+	struct stat st;
+
+	if (!file_stat_at(dir, layout_index(file, name), &st,
+			  AT_SYMLINK_NOFOLLOW))
+		bytes += (uint64_t)st.st_size;
+	if (!file_stat_at(dir, layout_meta(file, name), &st,
+			  AT_SYMLINK_NOFOLLOW))
+		bytes += (uint64_t)st.st_size;
+	return bytes;
+}
+
+uint64_t
+entry_noted(const struct disks *disks, const char *name)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < disks->n && i < ENTRY_DISKS; i++) {
+		int dir = stamp_dir(disks, i, name);
+
+		if (dir < 0)
+			continue;
+		bytes += noted_in(dir, name);
+		file_close(dir);
+	}
+	return bytes;
+}
+
 /* ---- two lines of metadata --------------------------------------------- */
 
 json_t *
@@ -297,6 +330,8 @@ look_disk(struct entry_look *l, const struct disks *disks, unsigned disk)
 		return;
 	e->disk[disk / 64] |= UINT64_C(1) << disk % 64;
 	look_marks(e, dir, l->name);
+	/* First: what is written meanwhile is seen the next time. */
+	e->noted += noted_in(dir, l->name);
 	look_index(l, dir);
 	look_meta(l, dir);
 	file_close(dir);

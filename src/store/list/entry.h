@@ -52,6 +52,9 @@ struct entry {
 	uint64_t stamp;	    /* changes when one of its folders changes */
 	uint64_t first;	    /* the stamp of its first folder alone */
 	int64_t changed_ns; /* when its folders last changed */
+	/* bytes of its indexes and metadata: they grow, and its folders need
+	 * not change, when a recorder goes on with it or recover ends it */
+	uint64_t noted;
 
 	/* Not part of entry_row(), so unknown to clients of the daemon: */
 	/* start in its head; differs if it was recorded anew under the same
@@ -140,6 +143,8 @@ int entry_read(struct entry *e, const struct disks *disks, const char *name,
 
 /* The stamp as it is now; 0 if no disk has the recording. */
 uint64_t entry_stamp(const struct disks *disks, const char *name);
+/* entry::noted as it is now. */
+uint64_t entry_noted(const struct disks *disks, const char *name);
 
 /* An entry as an object with the keys of `spate ls --json`; a new reference,
  * NULL without memory.  Only the paths of `disks` are used. */
