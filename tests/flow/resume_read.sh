@@ -91,3 +91,63 @@ goes_on live
 refused "it is being read" spate rm live
 exec 3<&-
 spated_stop
+
+# ---- what is open goes on with it ---------------------------------------------------------
+
+# It is open from the begin, and from between the two recorders; both read on and
+# on, and nobody else looks at it.  A mount that does not know of the daemon.
+fuse_stop "$mnt"
+fuse_start "$mnt" -o "disks=$(disks_list),socket=$work/none"
+listed()
+{
+	[ "$(stat -c %s "$mnt/$1.raw")" = "$2" ]
+}
+# FD FILE BYTES: reads on; is it so long then?
+has_read()
+{
+	cat <&"$1" >>"$2"
+	[ "$(stat -c %s "$2")" -ge "$3" ]
+}
+for layout in vbs mark6 file; do
+	conf_write "$(raw_stream "max_age = \"200ms\"; layout = \"$layout\";")"
+	name=on-$layout
+	spated_start
+	spate record "$name" --stream s --quiet
+	wait_for 20 test -e "$mnt/$name.raw"
+	exec 3<"$mnt/$name.raw"
+	feed
+	wait_for 30 is_kept "$name" 5000
+	wait_for 30 has_read 3 "$work/early" $((5000 * payload))
+	spated_kill
+	nap 2
+	cat <&3 >>"$work/early"
+	exec 4<"$mnt/$name.raw"
+	cat <&4 >"$work/late"
+	goes_on "$name"
+	spate export "$name" "$work/whole" --quiet --force
+	bytes=$(stat -c %s "$work/whole")
+	for who in "3 $work/early" "4 $work/late"; do
+		read -r fd file <<<"$who"
+		wait_for 30 has_read "$fd" "$file" "$bytes"
+		cmp "$work/whole" "$file" || fail "$layout, ${file##*/}"
+	done
+	wait_for 30 listed "$name" "$bytes"
+	exec 3<&- 4<&-
+	rm "$work"/{early,late,whole}
+	spated_stop
+done
+
+# So does a list: also of one that is ended beside the daemon.
+begin ended
+spated_kill
+spated_start
+is_listed()
+{
+	[ "$(spate ls ended --json | jq -r .state)" = "$1" ]
+}
+wait_for 30 is_listed interrupted
+"$SPATE" recover ended --disks "$(disks_list)" >/dev/null
+wait_for 60 is_listed complete
+bytes=$((5000 * payload))
+wait_for 30 listed ended $bytes
+spated_stop

@@ -242,6 +242,7 @@ run_make(struct open_recording *op, struct open_recording_job *job)
 {
 	struct cursor_job *j = (struct cursor_job *)job;
 
+	j->c->turn = op->turn;
 	return view_make(&j->c->view, op->rec, &j->choice, &j->fault);
 }
 
@@ -311,13 +312,37 @@ next_of(struct open_recording *op, uint64_t turn)
 void
 cursors_refresh(struct open_recording *op)
 {
-	uint64_t turn = ++op->turn;
 	struct cursor *c;
+	uint64_t turn;
 
+	pthread_mutex_lock(&op->lock);
+	turn = ++op->turn;
+	pthread_mutex_unlock(&op->lock);
 	while ((c = next_of(op, turn))) {
 		refresh_one(c);
 		drop(c);
 	}
+}
+
+static int
+run_refresh(struct open_recording *op, struct open_recording_job *job)
+{
+	(void)op;
+	refresh_one(((struct cursor_job *)job)->c);
+	return 0;
+}
+
+/* Refreshes the view of a cursor that was not in the list yet when the recording
+ * was refreshed: that may have been the last time. */
+static void
+catch_up(struct cursor *c)
+{
+	struct cursor_job *j = make_job(c, run_refresh, 0);
+
+	if (!j)
+		return;
+	open_recording_await(c->op, &j->job);
+	open_recording_job_put(c->op, &j->job);
 }
 
 static int
@@ -794,6 +819,7 @@ cursor_open(struct cursor **file, struct open_recording *op,
 	struct view_choice fits = *choice;
 	struct open_recording_facts facts;
 	struct cursor *c;
+	bool late;
 	int err;
 
 	open_recording_facts(op, &facts);
@@ -813,9 +839,12 @@ cursor_open(struct cursor **file, struct open_recording *op,
 	}
 	pthread_mutex_lock(&op->lock);
 	c->bytes = view_bytes(c->view);
+	late = c->turn != op->turn;
 	c->next = op->cursor;
 	op->cursor = c;
 	pthread_mutex_unlock(&op->lock);
+	if (late)
+		catch_up(c);
 	*file = c;
 	return 0;
 }

@@ -460,13 +460,13 @@ exchange(struct open_recording *op)
 	pthread_mutex_unlock(&op->lock);
 }
 
-/* True if a block is on no disk that is known. */
+/* True if one of the blocks from `from` up to `end` is on no disk that is known. */
 static bool
-lacks_blocks(const struct recording *rec)
+lacks_blocks(const struct recording *rec, size_t from, size_t end)
 {
 	const struct recording_block *b = rec->block;
 
-	for (size_t i = 0; i < rec->blocks; i++) {
+	for (size_t i = from; i < end && i < rec->blocks; i++) {
 		if (b[i].record.kind == RECORDING_ABSENT ||
 		    (b[i].record.kind == INDEX_BLOCK && b[i].disk < 0))
 			return true;
@@ -476,20 +476,40 @@ lacks_blocks(const struct recording *rec)
 
 /*
  * True if the recording ended just now, and what it lacks may be on a disk that
- * has not joined yet: fill in its place would be wrong.
+ * has not joined yet; or its recorder was interrupted just now, and one that
+ * goes on with it may find these blocks: fill in their place would be wrong.
  */
 static bool
 is_too_early(struct open_recording *op, int64_t now)
 {
-	if (recording_facts(op->fresh)->state == RECORDING_LIVE)
+	enum recording_state state = recording_facts(op->fresh)->state;
+	size_t shown = op->rec->blocks;
+
+	if (state == RECORDING_LIVE)
 		op->ended_ns = 0;
 	else if (!op->ended_ns)
 		op->ended_ns = now;
 	if (recording_facts(op->rec)->state != RECORDING_LIVE || !op->ended_ns)
 		return false;
+	if (now - op->ended_ns >= op->set->patience)
+		return false;
+	/* What was shown and is lost will not come, and is not waited for. */
+	if (state == RECORDING_INTERRUPTED &&
+	    !lacks_blocks(op->fresh, 0, shown) &&
+	    lacks_blocks(op->fresh, shown, SIZE_MAX))
+		return true;
 	return op->disks_ns < op->ended_ns &&
-	       now - op->ended_ns < op->set->patience &&
-	       lacks_blocks(op->fresh);
+	       lacks_blocks(op->fresh, 0, SIZE_MAX);
+}
+
+/* A copy that saw an interruption would go on to show what it lacked then. */
+static void
+drop_fresh(struct open_recording *op)
+{
+	if (recording_facts(op->fresh)->state != RECORDING_INTERRUPTED)
+		return;
+	recording_close(op->fresh);
+	op->fresh = NULL;
 }
 
 static int
@@ -499,7 +519,9 @@ reload(struct open_recording *op)
 	int err = reload_from_disks(op);
 	bool removed = err == -EIDRM || err == -ENOENT;
 
-	if (!err && !is_too_early(op, clock_steady())) {
+	if (!err && is_too_early(op, clock_steady())) {
+		drop_fresh(op);
+	} else if (!err) {
 		exchange(op);
 		recording_hold(op->rec, NULL);
 		cursors_refresh(op);
@@ -1246,6 +1268,9 @@ open_recording_put(struct open_recording *op)
 
 /* ---- asking for a refresh ------------------------------------------------ */
 
+/* How often one that was interrupted is looked at: a recorder may go on with it. */
+#define RESUMED_NS NS_SECOND
+
 struct reload_job {
 	struct open_recording_job job;
 	int64_t asked;
@@ -1263,13 +1288,16 @@ int
 open_recording_refresh(struct open_recording *op, int64_t max_age_ns)
 {
 	enum { COST = 4 }; /* refreshing takes at most 1/COST of the time */
-	int64_t now = clock_steady(), age;
+	int64_t now = clock_steady(), age = max_age_ns;
 	struct reload_job *l;
 	bool wanted;
 
 	pthread_mutex_lock(&op->lock);
-	age = op->cost * COST > max_age_ns ? op->cost * COST : max_age_ns;
-	wanted = !op->set->once && op->facts.state == RECORDING_LIVE &&
+	if (op->facts.state == RECORDING_INTERRUPTED && age < RESUMED_NS)
+		age = RESUMED_NS;
+	if (age < op->cost * COST)
+		age = op->cost * COST;
+	wanted = !op->set->once && op->facts.state != RECORDING_COMPLETE &&
 		 !op->facts.removed && now - op->looked >= age;
 	pthread_mutex_unlock(&op->lock);
 	if (!wanted)

@@ -101,8 +101,9 @@ void open_recording_put(struct open_recording *op);
 
 /*
  * Refreshes a recording that is still growing, if its last refresh is older
- * than `max_age_ns`.  Returns 0; -ETIMEDOUT if a disk does not answer: then
- * what was seen before stays.
+ * than `max_age_ns`; one that was interrupted, once a second at most, since a
+ * recorder may go on with it.  Returns 0; -ETIMEDOUT if a disk does not answer:
+ * then what was seen before stays.
  */
 int open_recording_refresh(struct open_recording *op, int64_t max_age_ns);
 

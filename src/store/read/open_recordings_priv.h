@@ -74,7 +74,7 @@ struct open_recording {
 	 *  the pool's, and only what needs no disk
 	 */
 	struct recording *rec, *fresh;
-	uint64_t turn;	  /* counts refreshes */
+	uint64_t turn;	  /* counts refreshes; written under the lock */
 	unsigned joined;  /* open_recordings::joined, as of its own disks */
 	int64_t disks_ns; /* open_recordings::complete_ns, likewise */
 	int64_t ended_ns; /* steady ns: it was first seen not to grow any more;

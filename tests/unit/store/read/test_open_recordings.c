@@ -540,7 +540,60 @@ START_TEST(test_ends_before_join)
 }
 END_TEST
 
+static void
+resume_all(void)
+{
+	for (unsigned i = 0; i < MADE_DISKS; i++)
+		ck_assert_int_eq(folder_resume(&m.folder[i], &m.disks.disk[i],
+					       MADE_NAME, m.head, 0),
+				 0);
+}
+
+/* Its writer dies, and another one goes on, twice.  What is open shows no fill for
+ * what the second one may find, and all that comes. */
+START_TEST(test_goes_on)
+{
+	struct open_recordings_args args = { .cache = 1,
+					     .patience = 600 * NS_SECOND };
+	struct open_recording_facts facts;
+	uint64_t blocks = BLOCKS;
+	struct cursor *rd;
+
+	begin(BLOCKS, false, &args);
+	rd = reading(op, &whole);
+	/* The second of two blocks is in an index, the first one is not. */
+	made_block(&m, &coming, blocks + 1, (blocks + 1) * MADE_SLOTS,
+		   MADE_SLOTS);
+	made_write(&m, 0, &coming);
+	made_end(&m, 0);
+	for (unsigned i = 0; i < 10; i++) {
+		ck_assert_int_eq(open_recording_refresh(op, 0), 0);
+		ck_assert_uint_eq(cursor_bytes(rd), blocks * MADE_BLOCK);
+		usleep(1000);
+	}
+	resume_all();
+	made_block(&m, &coming, blocks, blocks * MADE_SLOTS, MADE_SLOTS);
+	made_write(&m, 1, &coming);
+	blocks += 2;
+	grows_to(rd, blocks * MADE_BLOCK);
+	made_end(&m, 0);
+	do {
+		ck_assert_int_eq(open_recording_refresh(op, 0), 0);
+		open_recording_facts(op, &facts);
+	} while (facts.state != RECORDING_INTERRUPTED);
+	resume_all();
+	made_block(&m, &coming, blocks, blocks * MADE_SLOTS, MADE_SLOTS);
+	made_write(&m, 2, &coming);
+	blocks++;
+	made_end(&m, blocks);
+	grows_to(rd, blocks * MADE_BLOCK);
+	ck_assert(is_sent(&m, rd, 0, blocks * MADE_BLOCK));
+	cursor_close(rd);
+	set_done(&m, set, op);
+}
+END_TEST
+
 SUITE_THREADS("open_recordings", NULL, test_found_again, test_not_there,
 	      test_few_idle, test_made_anew, test_deleted, test_grows,
 	      test_followed, test_from_memory, test_awaited, test_joins,
-	      test_comes_back, test_ends_before_join)
+	      test_comes_back, test_ends_before_join, test_goes_on)
