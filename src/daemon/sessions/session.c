@@ -997,7 +997,9 @@ static void
 rest_abandon(struct session *s, unsigned left)
 {
 	struct output *o = s->output;
+	const struct disk_set *disks = s->host->disks;
 	uint64_t lost = atomic_load(&o->lost_packets);
+	bool refused = disk_set_takers(disks) && !disk_set_serves(disks, o);
 
 	disk_set_abandon(s->host->disks, o);
 	if (atomic_load(&o->lost_packets) == lost) {
@@ -1007,10 +1009,10 @@ rest_abandon(struct session *s, unsigned left)
 	}
 	log_line(LEVEL_ERROR, s->name,
 		 "no disk takes its last %u blocks: they are lost", left);
-	if (!disk_set_works(s->host->disks) ||
-	    !disk_set_serves(s->host->disks, o)) {
+	if (refused || !disk_set_works(disks)) {
 		s->failed = true;
-		s->reason = "no disk is left";
+		s->reason =
+		    refused ? "another recorder has it" : "no disk is left";
 	}
 }
 
