@@ -72,7 +72,7 @@ cp "$conf" "$work/good"
 sed -i 's/payload = 1024; block = "1M"/payload = "x"; block = "1M"/' "$conf"
 at=$(grep -n -m 1 '"x"' "$conf" | cut -d : -f 1)
 refused "$conf:$at: " spate reload
-grep -q "the configuration stays as it was: $conf:$at: " "$log" || fail "not in the log"
+wait_for 10 grep -q "the configuration stays as it was: $conf:$at: " "$log"
 rm "$conf"
 refused "cannot read the configuration" spate reload
 cp "$work/good" "$conf"
