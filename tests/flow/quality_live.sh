@@ -106,6 +106,13 @@ spate rm live
 [ ! -e "${disks[0]}/live" ]
 spated_stop
 
+# The next recording is compared with how much is known of this one.
+delays_are_known()
+{
+	spate streams --json |
+		jq -e '[.channels[].delay_error_ns // 1e9] | max < 30' >/dev/null
+}
+
 # What the last recording was like is known, also to a daemon that is started anew.
 settings+=("state = \"$work/state\";")
 begin vdif 'payload = 8032; fps = 500; threads = [ 0 ]; tones = 1000000;'
@@ -114,6 +121,7 @@ for scan in 'ok' 'drift 1 --defect drift=0/1' 'drift 2 --tone-delay 0.250us'; do
 	send --rate 32Mbps --fps 500 --format vdif -o channels=2 \
 		--tones 1000000 "${words[@]:2}"
 	wait_for 60 sees "${words[*]:0:2}"
+	wait_for 60 delays_are_known
 	send_end
 	spate stop live
 	spate rm live
