@@ -200,6 +200,18 @@ FLOW_FOREIGN = \
 	%D%/tcp_break.sh \
 	%D%/vsi_hostile.sh
 
+# What takes long because it waits for a clock, or computes much: not with the
+# address sanitizer.
+FLOW_TIMED = \
+	%D%/clock.sh \
+	%D%/link_down.sh \
+	%D%/losses_sender.sh \
+	%D%/no_alarm.sh \
+	%D%/overrun_cause.sh \
+	%D%/quality.sh \
+	%D%/rehearse.sh \
+	%D%/step_clock.sh
+
 # Where most threads meet: with the thread sanitizer.
 FLOW_THREADS = \
 	%D%/ports.sh \
