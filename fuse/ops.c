@@ -183,15 +183,15 @@ ops_handle_remove(struct ops *ops, struct ops_handle *h)
 	pthread_mutex_unlock(&ops->lock);
 }
 
-/* ---- open files ------------------------------------------------------------ */
+/* ---- open files ---------------------------------------------------------- */
 
 /*
  * Pages of a file stay in the kernel's page cache, over many openings, while
  * the recording is unchanged (its stamp).  They are dropped if they contain
  * fill for data that a disk refused.  Files that grow, or may because their
  * recorder was interrupted, and all files with -o direct_io, bypass the page
- * cache, in requests as large as fuse has them: the kernel puts zeros behind the
- * end of a file's last page, and readers get them when the file has grown.
+ * cache, in requests as large as fuse has them: the kernel puts zeros behind
+ * the end of a file's last page, and readers get them when the file has grown.
  *
  * The stamp of the last opening is kept for OPS_STAMPS files, at an index that
  * follows from the file's id.  Two files with one index cost each other their
@@ -520,7 +520,7 @@ greet(void *data, struct fuse_conn_info *conn)
 	conn->congestion_threshold = 192;
 }
 
-/* ---- names and attributes ------------------------------------------------- */
+/* ---- names and attributes ------------------------------------------------ */
 
 static struct fuse_entry_param
 entry_of(const struct tree_attr *a)

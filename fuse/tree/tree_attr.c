@@ -40,8 +40,8 @@ is_growing(const struct node *node)
 	return node->record && node->record->state == ENTRY_LIVE;
 }
 
-/* True also of one that was interrupted: a recorder may go on with it while it is
- * open. */
+/* True also of one that was interrupted: a recorder may go on with it while it
+ * is open. */
 static bool
 may_grow(const struct node *node)
 {

@@ -5,14 +5,14 @@
  *   rados://pool/namespace?conf=/etc/ceph/ceph.conf&user=NAME&data=POOL
  *
  * The pool has to keep omaps: a replicated one.  Chunks may be in another one,
- * which may be erasure coded; the disk's folder remembers which.  Data is durable when a write
- * is answered, on as many OSDs as the pool says, so that nothing is left to sync.
- * Operations have a time limit: a cluster that does not answer is to the core a
- * disk that hangs, and then one that fails.
+ * which may be erasure coded; the disk's folder remembers which.  Data is
+ * durable when a write is answered, on as many OSDs as the pool says, so that
+ * nothing is left to sync.  Operations have a time limit: a cluster that does
+ * not answer is to the core a disk that hangs, and then one that fails.
  *
  * Room is what the monitors say of the pool, which counts replicas and the
- * fullest OSD in.  They know it some seconds late, and it takes a round trip: so
- * a thread fetches it as long as anybody asks, and what was written in the
+ * fullest OSD in.  They know it some seconds late, and it takes a round trip:
+ * so a thread fetches it as long as anybody asks, and what was written in the
  * last seconds counts as not yet known.  Another one keeps the locks: it never
  * waits for the cluster.
  */
@@ -32,7 +32,7 @@ enum { TEXT = RADOS_POOL };
 
 static const uint64_t piece_most = UINT64_C(64) << 20;
 
-/* ---- where it is ------------------------------------------------------------ */
+/* ---- where it is --------------------------------------------------------- */
 
 struct place {
 	char pool[TEXT], name_space[TEXT], conf[TEXT], user[TEXT], data[TEXT];
@@ -49,7 +49,8 @@ text_until(const char *from, const char *end, char to[TEXT])
 	return from + length;
 }
 
-/* Returns where the value of an option goes; NULL: there is none of this name. */
+/* Returns where the value of an option goes; NULL: there is none of this name.
+ */
 static char *
 option_of(struct place *p, const char *key)
 {
@@ -97,7 +98,7 @@ place_read(struct place *p, const char *text, char *why, size_t why_bytes)
 	return 0;
 }
 
-/* ---- room -------------------------------------------------------------------- */
+/* ---- room ---------------------------------------------------------------- */
 
 /* Finds a pool's room in what the monitors told. */
 static int
@@ -209,7 +210,7 @@ ceph_room(struct disk_store *s, struct disk_room *room)
 	return 0;
 }
 
-/* ---- threads -------------------------------------------------------------------- */
+/* ---- threads ------------------------------------------------------------- */
 
 int
 ceph_thread(void *(*run)(void *arg), void *arg)
@@ -269,11 +270,11 @@ room_keep(void *arg)
 	return NULL;
 }
 
-/* ---- the end of the process ------------------------------------------------------ */
+/* ---- the end of the process ---------------------------------------------- */
 
 /* Ends the process without the destructors of librados, whose threads still use
- * what those free.  To disconnect instead would free what a thread that waits for
- * the cluster uses. */
+ * what those free.  To disconnect instead would free what a thread that waits
+ * for the cluster uses. */
 static void
 leave(int status, void *arg)
 {
@@ -290,7 +291,7 @@ leave_so(void)
 	on_exit(leave, NULL);
 }
 
-/* ---- opening ----------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------- */
 
 /* Sets a time limit that the configuration does not set itself. */
 static void
@@ -549,12 +550,12 @@ connect_to(struct disk_store *s, const struct disk_args *a,
 	return err;
 }
 
-/* librados copies each request into memory of its own.  malloc gives that back to
- * the kernel when it is free, which then makes and clears it anew: 0.1 of 0.7 CPU
- * seconds per GB, and a twentieth of the rate where OSDs share the processors.  So
- * programs that write to pools keep what all requests in flight take (24 of 4 MiB).
- * malloc takes that for the whole process: each thread's heap keeps the most that
- * it had. */
+/* librados copies each request into memory of its own.  malloc gives that back
+ * to the kernel when it is free, which then makes and clears it anew: 0.1 of
+ * 0.7 CPU seconds per GB, and a twentieth of the rate where OSDs share the
+ * processors.  So programs that write to pools keep what all requests in flight
+ * take (24 of 4 MiB). malloc takes that for the whole process: each thread's
+ * heap keeps the most that it had. */
 static void
 memory_keep(void)
 {

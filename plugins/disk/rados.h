@@ -13,10 +13,10 @@
 /*
  * Declarations shared by the files of the RADOS disk: one namespace of a pool.
  *
- *   rados.c         opens the disk, says how much room there is, and renews locks
+ *   rados.c         opens the disk, says how much room there is; threads
  *   rados_names.c   folders: objects "/" and "NAME/" whose omap has the names
  *   rados_data.c    files: an object each, or pieces of one size
- *   rados_lock.c    locks of files, and terms, which keep off who lost its lock
+ *   rados_lock.c    locks, and terms, which keep off who lost its lock
  */
 struct disk_store {
 	rados_t cluster;
@@ -86,7 +86,7 @@ int ceph_thread(void *(*run)(void *arg), void *arg);
  * process gave the disk one for data since.  0 or -errno. */
 int ceph_pool_of(struct disk_store *s, const char *value, rados_ioctx_t *io);
 
-/* ---- rados_names.c ---------------------------------------------------------- */
+/* ---- rados_names.c ------------------------------------------------------- */
 
 /*
  * Reads the disk's own folder: the size of pieces into s->piece, and the name
@@ -118,7 +118,7 @@ int ceph_link(struct disk_file *f, const char *path);
 int ceph_list(struct disk_file *folder,
 	      int (*take)(void *arg, const char *name, bool folder), void *arg);
 
-/* ---- rados_data.c ----------------------------------------------------------- */
+/* ---- rados_data.c -------------------------------------------------------- */
 
 int64_t ceph_data_read(struct disk_file *f, void *data, size_t bytes,
 		       uint64_t offset);
@@ -136,14 +136,14 @@ int ceph_data_bytes(struct disk_file *f, uint64_t *bytes, int64_t *changed_ns);
 
 /* Begins to make an object in a term, or "", which must not exist.  `once`: the
  * most bytes of one that is written once and in order; 0 for others.  NULL: no
- * memory, or no connection.  ceph_object_end() waits for it, and frees what this
- * returned. */
+ * memory, or no connection.  ceph_object_end() waits for it, and frees what
+ * this returned. */
 rados_completion_t ceph_object_start(rados_ioctx_t io, const char *object,
 				     const char *term, uint64_t once);
 int ceph_object_end(rados_completion_t is);
 
-/* Removes all pieces of a file.  0, also if there are none.  -ESTALE: in a later
- * term than this, another one wrote to it. */
+/* Removes all pieces of a file.  0, also if there are none.  -ESTALE: in a
+ * later term than this, another one wrote to it. */
 int ceph_data_remove(rados_ioctx_t io, const char *object, const char *term);
 
 /* Sets the file's term in all its pieces, if it has one.  -ESTALE: another one
@@ -161,10 +161,11 @@ int ceph_data_once(struct disk_file *f);
 /* Copies a whole file, and the time when it was last changed. */
 int ceph_data_copy(struct disk_file *to, struct disk_file *from);
 
-/* Checks that a pool can be written to at any place.  -EOPNOTSUPP: it cannot. */
+/* Checks that a pool can be written to at any place.  -EOPNOTSUPP: it cannot.
+ */
 int ceph_data_try(rados_ioctx_t io);
 
-/* ---- rados_lock.c ----------------------------------------------------------- */
+/* ---- rados_lock.c -------------------------------------------------------- */
 
 int ceph_lock_set(struct disk_file *f, enum disk_lock how);
 

@@ -7,20 +7,21 @@
  * the last are full: the file ends where the first one is not.
  *
  * RADOS does the operations of one client on one object in their order, so
- * within a piece nothing is written before what lies in front of it, and after a
- * crash its size is what was written.  libradosstriper was not used: it spreads
- * each megabyte over several objects, locks a file for every write, and a file
- * could no longer be read with `rados get`.
+ * within a piece nothing is written before what lies in front of it, and after
+ * a crash its size is what was written.  libradosstriper was not used: it
+ * spreads each megabyte over several objects, locks a file for every write, and
+ * a file could no longer be read with `rados get`.
  *
  * A write says that its object must exist, at least the first piece: a write
  * that comes late, after its file was removed, does not bring it back.  With a
- * term (rados_term.c) it also says that no other recorder went on with the piece.
+ * term (rados_lock.c) it also says that no other recorder went on with the
+ * piece.
  *
  * That one has a price: an OSD compares when all writes before it are done, so
  * those of one object go one by one, 0.8 of the rate.  Whether an object exists
- * it knows without.  So a chunk's objects have names that no other one gets, who
- * takes the chunk over copies it and removes them (rados_names.c), and its writes
- * need no more than that they exist.
+ * it knows without.  So a chunk's objects have names that no other one gets,
+ * who takes the chunk over copies it and removes them (rados_names.c), and its
+ * writes need no more than that they exist.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -112,7 +113,7 @@ ceph_data_bytes(struct disk_file *f, uint64_t *bytes, int64_t *changed_ns)
 	return 0;
 }
 
-/* ---- terms ---------------------------------------------------------------------- */
+/* ---- terms --------------------------------------------------------------- */
 
 /* Returns -ESTALE for an operation that was refused for its term, or since
  * another one has taken the file over and removed this object. */
@@ -124,8 +125,8 @@ answer(const struct disk_file *f, int err)
 	return err == -ECANCELED ? -ESTALE : err;
 }
 
-/* Starts an operation, and frees it.  `changed`: when the object counts as changed;
- * NULL: now.  NULL: no memory, or no connection. */
+/* Starts an operation, and frees it.  `changed`: when the object counts as
+ * changed; NULL: now.  NULL: no memory, or no connection. */
 static rados_completion_t
 op_start(rados_ioctx_t io, rados_write_op_t op, const char *object,
 	 time_t *changed, int flags)
@@ -306,7 +307,7 @@ ceph_data_mark(struct disk_file *f)
 	return err;
 }
 
-/* ---- reading and writing ------------------------------------------------------- */
+/* ---- reading and writing ------------------------------------------------- */
 
 /* Returns how many of some bytes are in the piece where they begin. */
 static size_t
@@ -491,7 +492,7 @@ ceph_data_write_start(struct disk_file *f, const void *data, size_t bytes,
 	return 0;
 }
 
-/* ---- cutting and removing --------------------------------------------------------- */
+/* ---- cutting and removing ------------------------------------------------ */
 
 static int
 piece_remove(rados_ioctx_t io, const char *name, const char *term)
@@ -538,8 +539,8 @@ ceph_data_remove(rados_ioctx_t io, const char *object, const char *term)
 	return err == -ENOENT ? 0 : err;
 }
 
-/* Makes a piece shorter or longer, also one that does not exist yet, which RADOS
- * would leave at that. */
+/* Makes a piece shorter or longer, also one that does not exist yet, which
+ * RADOS would leave at that. */
 static int
 piece_cut(struct disk_file *f, uint64_t piece, uint64_t bytes)
 {
@@ -583,7 +584,7 @@ ceph_data_cut(struct disk_file *f, uint64_t bytes)
 	return 0;
 }
 
-/* ---- files that one alone writes ------------------------------------------------- */
+/* ---- files that one alone writes ----------------------------------------- */
 
 bool
 ceph_object_once(rados_ioctx_t io, const char *object)

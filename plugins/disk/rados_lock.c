@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lock is one of RADOS's own, on the file's first object, by the name "spate".
- * It ends by itself after 20 s, and is renewed every 5 s: so the lock of a
- * machine that died is free soon, and that of a writer that waits for a cluster
- * is kept.  A writer whose lock ended, because it stood still or the cluster
- * did, takes it again if it is free and nobody else had it (as its term says).
- * Else another one, such as `recover`, took over: this one writes it no more,
- * -ESTALE.
+ * A lock is one of RADOS's own, on the file's first object, by the name
+ * "spate".  It ends by itself after 20 s, and is renewed every 5 s: so the lock
+ * of a machine that died is free soon, and that of a writer that waits for a
+ * cluster is kept.  A writer whose lock ended, because it stood still or the
+ * cluster did, takes it again if it is free and nobody else had it (as its term
+ * says).  Else another one, such as `recover`, took over: this one writes it no
+ * more, -ESTALE.
  *
  * Each renewal has a thread of its own: locks are in many placement groups, and
  * one that does not answer must not keep the locks in the others from being
  * renewed.
  *
- * A process that was killed would keep others of its machine waiting for 20 s.
- * So a lock's cookie says which process it is of (boot, name space of processes,
- * number, start time), and whoever finds such a lock of a process of the same
- * name space that is not there breaks it.
+ * A process that was killed would keep others of its machine waiting for 20
+ * s.  So a lock's cookie says which process it is of (boot, name space of
+ * processes, number, start time), and whoever finds such a lock of a process of
+ * the same name space that is not there breaks it.
  *
  * A user who may only read takes no lock, and only learns whether anybody
  * writes at that moment.
@@ -32,8 +32,8 @@
  * are marked with it, and each later write, cut, removal and change of a name
  * says in the same operation that there is no later term.  The OSD compares,
  * whenever the operation comes.  So what was under way when another one opened
- * the file is refused from then on, piece by piece.  Files that are written once,
- * as chunks are, do without, since comparing costs rate (rados_data.c).
+ * the file is refused from then on, piece by piece.  Files that are written
+ * once, as chunks are, do without, since comparing costs rate (rados_data.c).
  *
  * To have the former client blocklisted, as block devices of RADOS do, was
  * rejected.  It needs a right of the monitors; the whole daemon would lose its
@@ -41,8 +41,8 @@
  * and where the lock had ended RADOS does not know any more whose it was.
  *
  * A term is the time, so that a folder that is removed and made anew does not
- * begin before what a late write left of the old one; and at least one more than
- * the last, whatever clocks say.
+ * begin before what a late write left of the old one; and at least one more
+ * than the last, whatever clocks say.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -69,7 +69,7 @@ steady_ns(void)
 	return (int64_t)t.tv_sec * NS_SECOND + t.tv_nsec;
 }
 
-/* ---- processes ------------------------------------------------------------- */
+/* ---- processes ----------------------------------------------------------- */
 
 /* Returns when a process was started, in ticks since the boot; 0: there is none
  * of that number. */
@@ -145,7 +145,7 @@ is_dead(const char *cookie)
 	return now ? now != ticks : kill(process, 0) < 0 && errno == ESRCH;
 }
 
-/* ---- other lockers ------------------------------------------------------------ */
+/* ---- other lockers ------------------------------------------------------- */
 
 struct lockers {
 	char clients[8192], cookies[8192], addresses[8192], tag[256];
@@ -329,7 +329,7 @@ term_begin(struct disk_file *f, const char *folder, const char *last)
 	return err == -ENOENT || err == -EPERM || err == -EACCES ? 0 : err;
 }
 
-/* ---- this one's lock -------------------------------------------------------------- */
+/* ---- this one's lock ----------------------------------------------------- */
 
 static int
 take(struct disk_file *f, enum disk_lock how, const char *cookie, uint8_t flags)

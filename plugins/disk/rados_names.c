@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A folder is an object whose name ends in '/', and whose omap has a key for
- * each name in it.  The value is 'd' and its id for a folder, or 'f' and the name
- * of the file's object, or 'x' and that if the object is in the pool for data.
- * That is the path, so that `rados ls` shows what users know; it stays as it was
- * when the file gets another name, and with it stay the
- * data, and the lock of a file that is open.  So giving a file a new name is one
- * operation on one object, the folder, which RADOS does wholly or not at all.
+ * each name in it.  The value is 'd' and its id for a folder, or 'f' and the
+ * name of the file's object, or 'x' and that if the object is in the pool for
+ * data.  That is the path, so that `rados ls` shows what users know; it stays
+ * as it was when the file gets another name, and with it stay the data, and the
+ * lock of a file that is open.  So giving a file a new name is one operation on
+ * one object, the folder, which RADOS does wholly or not at all.
  *
- * The object of a file that its maker alone writes (DISK_ONCE) has a random number
- * behind its path, "~18a2c4e6f0123456", and an attribute that says so.  Whoever has
- * a later lock and opens the file to write it gets a copy in an object of its own,
- * and the other one is removed: a late write does not come to anything.
+ * The object of a file that its maker alone writes (DISK_ONCE) has a random
+ * number behind its path, "~18a2c4e6f0123456", and an attribute that says
+ * so.  Whoever has a later lock and opens the file to write it gets a copy in
+ * an object of its own, and the other one is removed: a late write does not
+ * come to anything.
  *
  * The order of steps decides what a crash leaves behind:
  *
@@ -52,7 +53,7 @@ enum { VALUE = RADOS_OBJECT + 1, CHANGED = 16, NAMES_AT_ONCE = 1000 };
 static const char id_key[] = "id", changed_key[] = "changed",
 		  piece_key[] = "piece", data_key[] = "data";
 
-/* ---- paths ----------------------------------------------------------------- */
+/* ---- paths --------------------------------------------------------------- */
 
 /* Makes the name of a folder's object.  0 or -ENAMETOOLONG. */
 static int
@@ -88,7 +89,7 @@ random_number(void)
 	return is;
 }
 
-/* ---- names in a folder -------------------------------------------------------- */
+/* ---- names in a folder --------------------------------------------------- */
 
 /* Finds a name in a folder.  0 with its value; -ENOENT, with ""; or -errno. */
 static int
@@ -191,8 +192,8 @@ change_end(struct folder_change *c, struct disk_store *s, const char *folder)
 	return err;
 }
 
-/* Gives a name in a folder another value, or removes it (`to` NULL), if it still
- * has that of `from`.  -ECANCELED: it has another one. */
+/* Gives a name in a folder another value, or removes it (`to` NULL), if it
+ * still has that of `from`.  -ECANCELED: it has another one. */
 static int
 name_swap(struct disk_store *s, const char *folder, const char *name,
 	  const char *from, const char *to)
@@ -255,8 +256,8 @@ struct rados_doubt {
 	char value[]; /* as it was to be */
 };
 
-/* Notes that the making of a name was not answered.  Without memory for that, it
- * is as if it had been refused. */
+/* Notes that the making of a name was not answered.  Without memory for that,
+ * it is as if it had been refused. */
 static void
 doubt_add(struct disk_store *s, const char *path, const char *value)
 {
@@ -289,8 +290,8 @@ doubt_drop(struct disk_store *s, struct rados_doubt *d)
 	free(d);
 }
 
-/* Takes the value that a path was to have out of the doubts.  0; -ENOENT: there is
- * none, and value is ""; -ETIMEDOUT: it is being ended just now. */
+/* Takes the value that a path was to have out of the doubts.  0; -ENOENT: there
+ * is none, and value is ""; -ETIMEDOUT: it is being ended just now. */
 static int
 doubt_take(struct disk_store *s, const char *path, char value[VALUE])
 {
@@ -333,9 +334,9 @@ name_undo(struct disk_store *s, const char *path, const char *value)
 	return ceph_data_remove(io, value + 1, "");
 }
 
-/* Finds a doubt about a file, to be ended.  Doubts about folders stay: a folder
- * that was made late is empty, and whoever asks for it again, by then or never,
- * finds it to be this one's by its id. */
+/* Finds a doubt about a file, to be ended.  Doubts about folders stay: one that
+ * was made late is empty, and if this process asks for it again, its id says
+ * that it is its own. */
 static struct rados_doubt *
 doubt_of_file(struct disk_store *s)
 {
@@ -368,7 +369,7 @@ ceph_doubts_end(struct disk_store *s)
 	}
 }
 
-/* ---- folders ------------------------------------------------------------------ */
+/* ---- folders ------------------------------------------------------------- */
 
 struct folder_facts {
 	uint64_t id, piece;
@@ -556,8 +557,8 @@ ceph_make_folder(struct disk_store *s, const char *path)
 	return err;
 }
 
-/* Tells the names behind `*last` in a folder, and sets it to the last one.  *more
- * says whether there are others. */
+/* Tells the names behind `*last` in a folder, and sets it to the last
+ * one.  *more says whether there are others. */
 static int
 list_part(struct disk_store *s, const char *object, char last[RADOS_OBJECT],
 	  uint64_t most, bool *more,
@@ -610,7 +611,8 @@ is_there(void *arg, const char *name, bool folder)
 	return -ENOTEMPTY;
 }
 
-/* Removes a folder's object, if the folder is empty.  -ENOENT: it is not there. */
+/* Removes a folder's object, if the folder is empty.  -ENOENT: it is not there.
+ */
 static int
 folder_end(struct disk_store *s, const char *object)
 {
@@ -660,7 +662,7 @@ folder_remove(struct disk_store *s, const char *path)
 	return err == -ECANCELED ? 0 : err;
 }
 
-/* ---- opening ------------------------------------------------------------------ */
+/* ---- opening ------------------------------------------------------------- */
 
 /* Returns what the values of new files begin with that are not appended to. */
 static char
@@ -743,7 +745,8 @@ object_new(rados_ioctx_t io, const char *path, const char *term,
 	return err;
 }
 
-/* Makes an object for a file that nobody else writes, and the value of its name. */
+/* Makes an object for a file that nobody else writes, and the value of its
+ * name. */
 static int
 once_new(struct disk_store *s, const char *path, const char *term,
 	 char value[VALUE], struct disk_file **file)
@@ -764,8 +767,8 @@ once_new(struct disk_store *s, const char *path, const char *term,
 	return err;
 }
 
-/* Puts a file that another one made once and still writes, perhaps, into an object
- * of this one. */
+/* Puts a file that another one made once and still writes, perhaps, into an
+ * object of this one. */
 static int
 take_over(struct disk_store *s, const char *path, const char *from,
 	  struct disk_file **file)
@@ -916,8 +919,8 @@ ceph_file_open(struct disk_store *s, const char *path, enum disk_how how,
 		return -EEXIST;
 	if (!err)
 		return file_again(s, path, value, term, file);
-	/* Operations on one folder are done in their order: what is not there now
-	 * was not made. */
+	/* Operations on one folder are done in their order: what is not there
+	 * now was not made. */
 	if (*doubt && err != -ENOENT)
 		doubt_add(s, path, doubt);
 	if (err != -ENOENT || !makes)
@@ -982,7 +985,7 @@ ceph_link(struct disk_file *f, const char *path)
 	return err;
 }
 
-/* ---- facts -------------------------------------------------------------------- */
+/* ---- facts --------------------------------------------------------------- */
 
 int
 ceph_stat_of(struct disk_file *f, struct disk_stat *is)
@@ -1029,7 +1032,7 @@ ceph_stat_at(struct disk_store *s, const char *path, struct disk_stat *is)
 	return err;
 }
 
-/* ---- removing, renaming ------------------------------------------------------- */
+/* ---- removing, renaming -------------------------------------------------- */
 
 int
 ceph_remove(struct disk_store *s, const char *path, bool folder)

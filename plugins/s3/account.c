@@ -190,8 +190,8 @@ line_take(char *line, const struct s3_wanted *wanted)
 	return err;
 }
 
-/* Reads what is wanted from the part of this name.  0, also if the file does not
- * exist, or -errno. */
+/* Reads what is wanted from the part of this name.  0, also if the file does
+ * not exist, or -errno. */
 static int
 file_read(const char *path, const char *profile, const struct s3_wanted *wanted)
 {
@@ -327,7 +327,8 @@ s3_endpoint_check(const char *endpoint, char *why, uint32_t why_bytes)
 }
 
 /* Makes the URL of the bucket.  Amazon wants it in the host's name, where its
- * certificates know no further dots; other servers mostly have no such names. */
+ * certificates know no further dots; other servers mostly have no such names.
+ */
 static int
 base_make(struct s3_account *a, const struct s3_options *o, char *endpoint,
 	  size_t endpoint_bytes, char *why, uint32_t why_bytes)

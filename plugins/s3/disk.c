@@ -191,7 +191,7 @@ ask(struct disk_store *s, struct s3_ask *a)
 	return err == -EAGAIN ? -ETIMEDOUT : err == -EPROTO ? -EIO : err;
 }
 
-/* ---- lists ----------------------------------------------------------------- */
+/* ---- lists --------------------------------------------------------------- */
 
 /* A folder that is being listed. */
 struct s3_listing {
@@ -283,7 +283,7 @@ folder_list(struct disk_store *s, const char *path, struct s3_listing *l,
 	return err ? err : l->err;
 }
 
-/* ---- files ------------------------------------------------------------------ */
+/* ---- files --------------------------------------------------------------- */
 
 static int
 head(struct disk_store *s, const char *path, struct disk_stat *is)
@@ -440,7 +440,7 @@ s3_room(struct disk_store *s, struct disk_room *room)
 	return 0;
 }
 
-/* ---- opening --------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------- */
 
 static void
 curl_prepare(void)

@@ -20,8 +20,8 @@ struct reading {
 	int deep;
 	char text[TEXT];
 	size_t n;
-	bool
-	    over; /* stopped: expat tells of an empty element's end even then */
+	/* Stopped: expat tells of an empty element's end even then. */
+	bool over;
 };
 
 static void
@@ -87,7 +87,7 @@ s3_reply_read(const char *xml, size_t bytes,
 	return err;
 }
 
-/* ---- pages of a list ------------------------------------------------------- */
+/* ---- pages of a list ----------------------------------------------------- */
 
 int
 s3_page_query(char *query, size_t bytes, const struct s3_page *page,

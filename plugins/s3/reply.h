@@ -24,8 +24,9 @@ struct s3_page {
 	bool cut;	  /* its token is longer than there is room */
 };
 
-/* Writes the query for a page of the keys with this prefix; `folders`: those with a
- * '/' behind it count as one; `most` keys, 0: as many as fit.  0 or -E2BIG. */
+/* Writes the query for a page of the keys with this prefix; `folders`: those
+ * with a '/' behind it count as one; `most` keys, 0: as many as fit.  0 or
+ * -E2BIG. */
 int s3_page_query(char *query, size_t bytes, const struct s3_page *page,
 		  const char *prefix, bool folders, unsigned most);
 

@@ -131,8 +131,8 @@ text_take(struct s3_request *r, const char *data, size_t bytes)
 	return bytes;
 }
 
-/* Takes the body of a reply; that of an error is a text.  A server that knows no
- * ranges says 200, and gives the object from its first byte on. */
+/* Takes the body of a reply; that of an error is a text.  A server that knows
+ * no ranges says 200, and gives the object from its first byte on. */
 static size_t
 take(char *data, size_t size, size_t n, void *arg)
 {

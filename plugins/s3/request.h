@@ -68,10 +68,10 @@ int s3_request_sign_body(struct s3_request *r);
 
 /*
  * Returns how the request ended: 0; -ENOENT: there is no such key or bucket;
- * -EACCES; -EAGAIN: it may succeed later; -EEXIST: a condition of its headers is not
- * met; -ENOSYS: the server cannot do that; or another -errno.  An error comes
- * with a sentence, which names bucket, key, number and the server's own words.
- * `word`, 64 bytes, becomes S3's word for the error, or "".
+ * -EACCES; -EAGAIN: it may succeed later; -EEXIST: a condition of its headers
+ * is not met; -ENOSYS: the server cannot do that; or another -errno.  An error
+ * comes with a sentence, which names bucket, key, number and the server's own
+ * words.  `word`, 64 bytes, becomes S3's word for the error, or "".
  */
 int s3_request_result(struct s3_request *r, CURLcode code, char *word,
 		      char *why, uint32_t why_bytes);

@@ -24,8 +24,8 @@
  * else ends an upload makes it stale: the core puts all pieces again, which
  * become an upload of their own.
  *
- * A server that compares the CRC32C of a body repeats it in its reply.  One that
- * does not (radosgw of Ceph 16) would keep what a byte became on the way:
+ * A server that compares the CRC32C of a body repeats it in its reply.  One
+ * that does not (radosgw of Ceph 16) would keep what a byte became on the way:
  * over http the request is made once more, and all that follow, with SHA-256 in
  * the signature, which every server compares.
  */
@@ -49,6 +49,7 @@ enum {
 	CONNECTIONS = 4, /* usually */
 	SOCKETS = 64,	 /* with news, in one step */
 	PARTS = 10000,	 /* most of an object */
+	ROUNDS = 20000,	 /* most uploads that are ended at once */
 	ID = 1100,	 /* room for the number of an upload */
 	MIB = 1 << 20,
 };
@@ -99,6 +100,7 @@ struct s3_job {
 	struct s3_page page;
 	char row_key[S3_KEY], row_id[ID];
 	uint64_t row_bytes;
+	unsigned rounds; /* uploads that were ended */
 	struct s3_orphan *orphans;
 	struct s3_job *next; /* links object_state::jobs */
 };
@@ -518,7 +520,7 @@ job_go(struct object_state *s, struct s3_job *j, enum job_step step)
 	job_over(s, j, err);
 }
 
-/* ---- lists ----------------------------------------------------------------- */
+/* ---- lists --------------------------------------------------------------- */
 
 static void
 unescape(char *to, size_t bytes, const char *text)
@@ -592,8 +594,9 @@ page_done(struct object_state *s, struct s3_job *j, int err)
 }
 
 /* Uploads that cannot be listed or ended cost the bucket's owner some room, but
- * spoil nothing: they do not make a transfer fail.  When those of a page are ended,
- * the next page is the first one. */
+ * spoil nothing: they do not make a transfer fail.  When the uploads of a page
+ * are ended, the list is asked for anew: what was on the next page is on the
+ * first one then. */
 static void
 rest_next(struct object_state *s, struct s3_job *j, int err)
 {
@@ -603,8 +606,9 @@ rest_next(struct object_state *s, struct s3_job *j, int err)
 		s3_page_read(&j->page, j->http.text, j->http.text_bytes,
 			     orphan_take, j);
 	} else if (j->step == JOB_ABORT) {
-		j->page.more &= !err;
-		again = j->page.more;
+		/* -ENOENT: somebody else has ended it. */
+		j->page.more &= !err || err == -ENOENT;
+		again = j->page.more && ++j->rounds < ROUNDS;
 		orphan_drop(j);
 	}
 	if (j->orphans)
@@ -615,7 +619,7 @@ rest_next(struct object_state *s, struct s3_job *j, int err)
 		job_over(s, j, 0);
 }
 
-/* ---- what became of a request ------------------------------------------------ */
+/* ---- what became of a request -------------------------------------------- */
 
 static void
 id_take(void *arg, const char *around, const char *name, const char *text)
@@ -757,8 +761,8 @@ checked(struct object_state *s, struct s3_job *j, int err)
 	job_over(s, j, 0);
 }
 
-/* Reads the keys again.  True if they are other ones than those of requests that
- * are still on their way. */
+/* Reads the keys again.  True if they are other ones than those of requests
+ * that are still on their way. */
 static bool
 keys_renew(struct object_state *s)
 {
@@ -822,7 +826,7 @@ job_next(struct object_state *s, struct s3_job *j, CURLcode code)
 	}
 }
 
-/* ---- the calls ------------------------------------------------------------- */
+/* ---- the calls ----------------------------------------------------------- */
 
 static void
 curl_prepare(void)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds and loads plugins.  A program in a build tree uses the plugins that were
- * built with it, an installed one those of its installation, so that two trees
- * and an installation never mix on one machine.
+ * Finds and loads plugins.  A program in a build tree uses the plugins that
+ * were built with it, an installed one those of its installation, so that two
+ * trees and an installation never mix on one machine.
  *
- * The struct that a plugin exports is checked as a whole before it is used: its ABI number, its name, its callbacks, and that no option would be
- * written past the end of the struct that it declares.  Then its ops are
- * copied, so that a plugin built when the struct was shorter has zeroes in the
- * members it did not know.
+ * The struct that a plugin exports is checked as a whole before it is used: its
+ * ABI number, its name, its callbacks, and that no option would be written past
+ * the end of the struct that it declares.  Then its ops are copied, so that a
+ * plugin built when the struct was shorter has zeroes in the members it did not
+ * know.
  *
  * A plugin is never unloaded: pointers to its tables and names are kept in many
  * places, and a process loads a handful.

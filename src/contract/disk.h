@@ -9,17 +9,18 @@
 #include "contract/plugin.h"
 
 /*
- * A disk plugin is a disk that is no folder of a file system: a place that keeps
- * files in folders, by what recordings need of it, and of no more.  Its name is
- * the scheme of its disks: disk-rados.so has those of "rados://pool/namespace".
+ * A disk plugin is a disk that is no folder of a file system: a place that
+ * keeps files in folders, by what recordings need of it, and of no more.  Its
+ * name is the scheme of its disks: disk-rados.so has those of
+ * "rados://pool/namespace".
  *
  *   check -> open -> { file_open -> { read, write, append ... } -> file_close }*
  *
- * A disk is opened once in a process and stays open, as its plugin stays loaded.
- * Callbacks return 0, or what they say, or -errno.  Any thread may call them,
- * several at the same time, also for one file.  A callback may wait for the
- * disk, but gives up with -ETIMEDOUT where that does not answer.  When it
- * returns, later calls see what was done, from any machine; `sync` makes it
+ * A disk is opened once in a process and stays open, as its plugin stays
+ * loaded.  Callbacks return 0, or what they say, or -errno.  Any thread may
+ * call them, several at the same time, also for one file.  A callback may wait
+ * for the disk, but gives up with -ETIMEDOUT where that does not answer.  When
+ * it returns, later calls see what was done, from any machine; `sync` makes it
  * durable.
  *
  * A path is that from the disk's own folder on, which is "" itself: "NAME",
@@ -110,24 +111,24 @@ struct disk_ops {
 		       struct disk_stat *is);
 
 	/*
-	 * Locks a file for its opener, in every process and on every machine, or
-	 * changes its lock, or gives it back.  Never waits for another opener:
-	 * -EWOULDBLOCK.  The lock of a process that was killed ends by itself,
-	 * within 30 s.  A process that stood still so long may not know that its
-	 * exclusive lock ended: what it writes to files of the same folder, opened
-	 * since it had the lock, or appends, cuts, removes or renames there, is
-	 * -ESTALE when another one has locked a file of the folder so and opened
-	 * the same to be written.  What it writes to a file that it made with
-	 * DISK_ONCE may still come to that one, but to no other of the same path,
-	 * and not when the file was removed.
+	 * Locks a file for its opener, in every process and on every machine,
+	 * or changes its lock, or gives it back.  Never waits for another
+	 * opener: -EWOULDBLOCK.  The lock of a process that was killed ends by
+	 * itself, within 30 s.  A process that stood still so long may not know
+	 * that its exclusive lock ended: what it writes to files of the same
+	 * folder, opened since it had the lock, or appends, cuts, removes or
+	 * renames there, is -ESTALE when another one has locked a file of the
+	 * folder so and opened the same to be written.  What it writes to a
+	 * file that it made with DISK_ONCE may still come to that one, but to
+	 * no other of the same path, and not when the file was removed.
 	 */
 	int (*lock)(struct disk_file *file, enum disk_lock how);
 
 	/* Removes a file, or a folder, which must be empty. */
 	int (*remove)(struct disk_store *store, const char *path, bool folder);
 
-	/* Gives a file another name in the same folder, at once: a file that had
-	 * that name is removed. */
+	/* Gives a file another name in the same folder, at once: a file that
+	 * had that name is removed. */
 	int (*rename)(struct disk_store *store, const char *from,
 		      const char *to);
 
@@ -157,14 +158,15 @@ struct disk_ops {
 			   size_t bytes, uint64_t offset,
 			   void (*done)(void *arg, int64_t result), void *arg);
 
-	/* Says that a file, just opened to be written, belongs to another folder
-	 * than the one it is in: locks there count for it.  NULL: they do not. */
+	/* Says that a file, just opened to be written, belongs to another
+	 * folder than the one it is in: locks there count for it.  NULL: they
+	 * do not. */
 	int (*belongs)(struct disk_file *file, const char *folder);
 
 	/*
 	 * Checks the place, without looking at anything outside of it.  0, or
-	 * -EINVAL with `why`, which says what would work.  NULL: every place may
-	 * be one.
+	 * -EINVAL with `why`, which says what would work.  NULL: every place
+	 * may be one.
 	 */
 	int (*check)(const struct disk_args *args);
 };

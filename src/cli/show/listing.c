@@ -245,8 +245,8 @@ any_is_remote(const struct disks *disks)
 	return false;
 }
 
-/* Reads the entries, by this thread, and with a remote disk by others beside it:
- * most of an entry's time is spent waiting for answers there. */
+/* Reads the entries, by this thread, and with a remote disk by others beside
+ * it: most of an entry's time is spent waiting for answers there. */
 static int
 scan_names(struct entry_scan *k)
 {

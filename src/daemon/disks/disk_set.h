@@ -105,8 +105,8 @@ const char *disk_set_path(const struct disk_set *set, unsigned i);
  * memory. */
 unsigned disk_set_takers(const struct disk_set *set);
 
-/* True if a disk takes blocks of this output: one that recorders share may refuse
- * them, as another recorder ended the recording there. */
+/* True if a disk takes blocks of this output: one that recorders share may
+ * refuse them, as another recorder ended the recording there. */
 bool disk_set_serves(const struct disk_set *set, const struct output *o);
 
 /* True if a disk that is leaving still answers: it will finish its last sync by
@@ -114,8 +114,8 @@ bool disk_set_serves(const struct disk_set *set, const struct output *o);
 bool disk_set_leaves(const struct disk_set *set);
 
 /* Fills `disks` with copies of the disks that answer, not opened, for use by
- * another thread; number[], unless NULL, are their numbers in the set.  Returns 0
- * or -ENOMEM; in either case the caller clears it. */
+ * another thread; number[], unless NULL, are their numbers in the set.  Returns
+ * 0 or -ENOMEM; in either case the caller clears it. */
 int disk_set_copy(const struct disk_set *set, struct disks *disks,
 		  unsigned *number);
 
@@ -139,10 +139,11 @@ struct disk_looked {
 };
 
 /*
- * Adds a disk by hand.  It takes blocks as soon as its writer has tried it.
- * `force` accepts a folder on the system's own file system.  A remote disk is not
- * asked for anything here: `remote` is what a thread found that may wait for it;
- * NULL for a folder.  Returns the disk's number, or -errno with a fault.
+ * Adds a disk by hand.  It takes blocks as soon as its writer has tried
+ * it.  `force` accepts a folder on the system's own file system.  A remote disk
+ * is not asked for anything here: `remote` is what a thread found that may wait
+ * for it; NULL for a folder.  Returns the disk's number, or -errno with a
+ * fault.
  */
 int disk_set_add(struct disk_set *set, const char *path, bool force,
 		 const struct disk_looked *remote, struct fault *fault);

@@ -8,9 +8,10 @@
  *
  * A recording during which a daemon was killed goes on if the stream still
  * records the same.  All of it on the disks is looked at before anything is
- * opened for writing.  A disk that is known to hang counts as missing.  One that
- * begins to hang just then holds a thread of its own, not the event loop: the
- * order is refused for now, and may come again when the writers know the disk.
+ * opened for writing.  A disk that is known to hang counts as missing.  One
+ * that begins to hang just then holds a thread of its own, not the event loop:
+ * the order is refused for now, and may come again when the writers know the
+ * disk.
  *
  * A recording ends in the order in which data flow: the receivers let go of the
  * stream and close open blocks; the last block in flight reaches a disk; every
@@ -67,8 +68,8 @@ struct look {
 	struct look *next; /* looks_left */
 };
 
-/* Looks that the event loop waits for no longer, and whose threads hang, or have
- * closed their disks since.  Used by the event loop. */
+/* Looks that the event loop waits for no longer, and whose threads hang, or
+ * have closed their disks since.  Used by the event loop. */
 static struct look *looks_left;
 
 static void
@@ -844,8 +845,8 @@ overruns_tell(struct session *s, int64_t now)
 }
 
 /* Finds why packets were dropped, and logs it at once, so that a disk can be
- * mended or the next scan saved; at most once a second.  The line at the end has
- * the rest. */
+ * mended or the next scan saved; at most once a second.  The line at the end
+ * has the rest. */
 static void
 no_buffer_tell(struct session *s, const struct counts *c, int64_t now)
 {
@@ -955,10 +956,10 @@ is_shared(const struct disk_set *set)
 
 /*
  * One folder is enough to record, and a hung disk is not waited for; but one
- * that others share is, for two seconds, as it may say that another recorder has
- * the name.  If no disk could make a folder, a client's order fails, since the
- * client is there to see it.  A scan of the schedule begins all the same: a disk
- * may come back while it lasts.
+ * that others share is, for two seconds, as it may say that another recorder
+ * has the name.  If no disk could make a folder, a client's order fails, since
+ * the client is there to see it.  A scan of the schedule begins all the same: a
+ * disk may come back while it lasts.
  */
 static void
 begin_look(struct session *s, int64_t now)
@@ -1011,13 +1012,13 @@ rest_abandon(struct session *s, unsigned left)
 		 "no disk takes its last %u blocks: they are lost", left);
 	if (refused || !disk_set_works(disks)) {
 		s->failed = true;
-		s->reason =
-		    refused ? "another recorder has it" : "no disk is left";
+		s->reason = refused ? "another recorder has it, or ended it"
+				    : "no disk is left";
 	}
 }
 
-/* Waits until no block is in flight, and no parity is to come of them.  Gives the
- * rest up if no disk takes blocks and their number has not changed for
+/* Waits until no block is in flight, and no parity is to come of them.  Gives
+ * the rest up if no disk takes blocks and their number has not changed for
  * SESSION_PATIENCE. */
 static void
 writing_look(struct session *s, int64_t now)
@@ -1138,8 +1139,8 @@ session_subs_sample(struct session *s, int64_t now)
 
 /* Ends a recording whose data have a wrong time from the beginning, where the
  * configuration wants that: a correlator could not use it, and somebody may
- * still set the formatter's clock and begin anew.  A clock that goes wrong later
- * ends nothing. */
+ * still set the formatter's clock and begin anew.  A clock that goes wrong
+ * later ends nothing. */
 static void
 clock_refuse(struct session *s)
 {

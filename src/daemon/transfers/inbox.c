@@ -879,7 +879,7 @@ closing_look(struct inbox *in, struct copy_in *c)
 {
 	bool ended = atomic_load(&c->output->ended);
 
-	if (!ended && disk_set_takers(&in->r->disks) == 0)
+	if (!ended && !disk_set_serves(&in->r->disks, c->output))
 		disk_set_abandon(&in->r->disks, c->output);
 	if (!ended && jobs_done(c) &&
 	    atomic_load_explicit(&c->output->in_flight, memory_order_acquire) ==
@@ -946,7 +946,7 @@ over(struct inbox *in, struct copy_in *c)
 static void
 full_look(struct inbox *in, struct copy_in *c)
 {
-	bool full = disk_set_takers(&in->r->disks) == 0;
+	bool full = !disk_set_serves(&in->r->disks, c->output);
 
 	pthread_mutex_lock(&c->lock);
 	if (full != c->full)

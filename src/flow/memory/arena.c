@@ -17,13 +17,13 @@
  * of them, else anonymous memory with transparent huge pages requested.  Small
  * pages would cost a TLB miss for about every second packet.
  *
- * Only a memfd can be shared with live readers (shm_page.h).  The kernel backs a
- * memfd without reserved pages mostly with small pages, since few systems allow
- * transparent ones there (shmem_enabled); so sharing has to be requested.
- * *Measured* over loopback at 2 Gb/s: 0.33 CPU s/GB in anonymous memory, 0.38
- * in a memfd of small pages, 0.32 in a memfd of transparent huge pages, and the
- * same again with a program that reads all of it (scripts/bench record --live
- * 2e9).
+ * Only a memfd can be shared with live readers (shm_page.h).  The kernel backs
+ * a memfd without reserved pages mostly with small pages, since few systems
+ * allow transparent ones there (shmem_enabled); so sharing has to be
+ * requested.  *Measured* over loopback at 2 Gb/s: 0.33 CPU s/GB in anonymous
+ * memory, 0.38 in a memfd of small pages, 0.32 in a memfd of transparent huge
+ * pages, and the same again with a program that reads all of it (scripts/bench
+ * record --live 2e9).
  *
  *   arena  |pool A: b0 b1 b2 ...|  free  |pool B: b0 b1|     free      |
  */
@@ -231,10 +231,10 @@ arena_fits(uint64_t bytes, struct fault *fault)
  * 0.1 s; with nothing else running 3.7 s and 0.04 s until it was ready.
  *
  * In a memfd a write raises SIGBUS where there is no page for it, as where a
- * container may have fewer huge pages than the system has; madvise() fails.  One
- * call is for one huge page then.  It is the system call, not the function of
- * libc: libucx replaces that by one that shares a lock, which libucx needs alone
- * when it starts, in the event loop.
+ * container may have fewer huge pages than the system has; madvise()
+ * fails.  One call is for one huge page then.  It is the system call, not the
+ * function of libc: libucx replaces that by one that shares a lock, which
+ * libucx needs alone when it starts, in the event loop.
  */
 static int
 touch(const struct memory *m, uint64_t from, uint64_t bytes)

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * Hot pages: the code that runs for every packet, and the stacks of the threads
- * that run it, and the memory for packets.  Where they are locked, no other program's hunger for memory can
- * make a receiver wait for a disk.
+ * Hot pages: the code that runs for every packet, the stacks of the threads
+ * that run it, and the memory for packets.  Where they are locked, no other
+ * program's hunger for memory can make a receiver wait for a disk.
  */
 
 /* Locks the code of this program, of its libraries and of plugins that are
@@ -16,7 +16,8 @@
  * says so once, unless `told`: then one has named the limit already. */
 void hot_pages_lock_code(bool told);
 
-/* Writes a zero at the begin of each page, so that the kernel gives it memory. */
+/* Writes a zero to the beginning of each page, so that the kernel gives it
+ * memory. */
 void hot_pages_touch(void *at, uint64_t bytes);
 
 /* Locks the upper part of the calling thread's stack, which is all that a

@@ -212,14 +212,27 @@ may_have(const struct queue *q, struct taker *t, const struct block *b)
 	return own != REFUSED;
 }
 
+/* True if a disk may have the block that is not benched; with `benched`, if any
+ * may. */
+static bool
+any_may_have(const struct queue *q, const struct block *b, bool benched)
+{
+	struct taker *t = q->joined;
+
+	while (t &&
+	       ((t->choice.benched && !benched) || unfitness(t, b) == REFUSED))
+		t = t->peer;
+	return t;
+}
+
 /* True if blocks of data wait whose memory becomes short; then they go before
- * parity. */
+ * parity.  Blocks that all disks refuse do not count. */
 static bool
 data_first(const struct queue *q)
 {
 	const struct block *b = q->head;
 
-	while (b && b->parity)
+	while (b && (b->parity || (q->refusals && !any_may_have(q, b, true))))
 		b = b->next;
 	return b && as_choice(b).tight;
 }
@@ -230,8 +243,12 @@ static bool
 is_fit(const struct queue *q, struct taker *t, const struct block *b,
        const struct disk_choice_block *c)
 {
-	return may_have(q, t, b) &&
-	       (q->ended || disk_choice_fit(&q->choices, &t->choice, c));
+	if (!may_have(q, t, b))
+		return false;
+	if (q->ended || disk_choice_fit(&q->choices, &t->choice, c))
+		return true;
+	/* A benched disk takes what all others refuse. */
+	return q->refusals && !any_may_have(q, b, false);
 }
 
 /* Returns the waiting disk that gets block `b`; NULL: none is fit. */
@@ -264,7 +281,7 @@ block_serve(struct queue *q, struct block **at, struct taker *t,
 }
 
 /* Hands blocks to waiting disks until one of both lists is empty or no disk is
- * fit.  Only parity is passed by, and what a disk refuses: blocks of data are all
+ * fit.  Parity is passed by, and blocks that a disk refuses; all others are
  * alike. */
 static void
 blocks_deal(struct queue *q)

@@ -15,9 +15,9 @@
  * of the two lists has entries: blocks and disks wait at the same time only if
  * all waiting disks are benched as slow.
  *
- * Blocks for which no disk is left wait until a disk comes back.  A disk may refuse
- * a session's blocks for a while, because its recording there is another one's:
- * they wait for other disks, and those of other sessions pass by.
+ * Blocks for which no disk is left wait until a disk comes back.  A disk may
+ * refuse a session's blocks for a while, because its recording there is another
+ * one's: they wait for other disks, and those of other sessions pass by.
  *
  * A block of parity waits for a disk that may have it, while others pass
  * by.  If no such disk is left, it goes to any.  It goes before data, unless
@@ -46,13 +46,15 @@ void taker_leave(struct taker *taker);
  * slow. */
 bool taker_report(struct taker *taker, const struct disk_figures *figures);
 
-/* Keeps the blocks of a session (block::session) from this disk, which refuses its
- * recording, until the time `until` (clock_steady); it counts as refused until
- * taker_admit().  0; -ENOBUFS: the disk refuses too many. */
+/* Keeps the blocks of a session (block::session) from this disk, which refuses
+ * its recording, until the time `until` (clock_steady).  Then the disk may try
+ * again; queue_serves() counts it as refusing until taker_admit().  0;
+ * -ENOBUFS: the disk refuses too many. */
 int taker_refuse(struct taker *taker, const void *session, int64_t until);
 void taker_admit(struct taker *taker, const void *session);
 
-/* True if a disk takes blocks that does not refuse this session.  Any thread. */
+/* True if a disk takes blocks that does not refuse this session.  Any thread.
+ */
 bool queue_serves(struct queue *queue, const void *session);
 
 /* Puts a CLOSED block behind the waiting ones.  Never waits, any thread.  0,

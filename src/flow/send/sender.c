@@ -141,7 +141,8 @@ gather(struct packet_sender *s)
 	f->total = f->source.total;
 }
 
-/* Shows the facts to the event loop, if it is time or the state is a new one. */
+/* Shows the facts to the event loop, if it is time or the state is a new one.
+ */
 static void
 show(struct packet_sender *s, enum sender_state state)
 {

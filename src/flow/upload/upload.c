@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread of an upload reads the recording's index itself, and gets the bytes
- * of each block into a stage, of which there is one per connection.
+ * The thread of an upload reads the recording's index itself, and gets the
+ * bytes of each block into a stage, of which there is one per connection.
  *
  * Nothing here begins anew: libcurl makes connections, so an error of a request
  * is one of this request, which waits a little and is asked again.  The upload
@@ -26,7 +26,7 @@ enum { STAGES_USUAL = 4, PATIENCE_S = 60 };
 #define PUBLISH	      (10 * NS_SECOND)
 #define PUBLISH_SHARE 20
 
-/* ---- files ------------------------------------------------------------------- */
+/* ---- files --------------------------------------------------------------- */
 
 /* Adds the blocks that came since to the files. */
 static int
@@ -115,7 +115,7 @@ is_due(const struct upload *u)
 	       u->done_n > u->filed && u->done_n * INDEX_BYTES >= u->index_was;
 }
 
-/* ---- all of it ----------------------------------------------------------------- */
+/* ---- all of it ----------------------------------------------------------- */
 
 /* Sends all blocks that there are, and waits until the store has them. */
 static int

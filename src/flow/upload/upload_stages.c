@@ -27,7 +27,7 @@ enum { STEP = 1 << 16 /* bytes that are copied and summed in the cache */ };
 #define WAIT (NS_SECOND / 20)  /* the longest sleep */
 #define NAP  (NS_SECOND / 500) /* while the source has no data */
 
-/* ---- memory of the source ------------------------------------------------- */
+/* ---- memory of the source ------------------------------------------------ */
 
 void
 upload_stage_drop(struct upload_stage *s)
@@ -99,7 +99,7 @@ upload_source_fd(const struct upload *u)
 	return -1;
 }
 
-/* ---- blocks --------------------------------------------------------------- */
+/* ---- blocks -------------------------------------------------------------- */
 
 const struct index_record *
 upload_record(const struct upload *u, uint64_t number)
@@ -198,7 +198,7 @@ block_done(struct upload *u, uint64_t number)
 	u->base.facts.time_ns = r->last_ns;
 }
 
-/* ---- stages ---------------------------------------------------------------- */
+/* ---- stages -------------------------------------------------------------- */
 
 static void
 stage_key(struct upload *u, struct upload_stage *s)
@@ -300,8 +300,8 @@ stage_begin(struct upload *u, struct upload_stage *s)
 	return err ? err : piece_begin(u, s);
 }
 
-/* Computes the checksums of a stretch of the piece from `from` on, which follows
- * on the one before. */
+/* Computes the checksums of a stretch of the piece from `from` on, which
+ * follows on the one before. */
 static void
 stretch_sum(struct upload *u, struct upload_stage *s, uint64_t from,
 	    const uint8_t *data, uint64_t bytes)
@@ -364,8 +364,8 @@ piece_sum(struct upload *u, struct upload_stage *s)
 	s->r.crc = crc32c_join(crc32c_shift(left), s->r.crc, *sum);
 }
 
-/* Gets the next bytes of a piece, by parcels, or a part of a BLOCK_QUANTUM that is
- * copied.  0; -ETIMEDOUT: there are none yet; or another -errno. */
+/* Gets the next bytes of a piece, by parcels, or a part of a BLOCK_QUANTUM that
+ * is copied.  0; -ETIMEDOUT: there are none yet; or another -errno. */
 static int
 stage_more(struct upload *u, struct upload_stage *s, int64_t until)
 {
@@ -578,7 +578,7 @@ stage_take(struct upload *u, struct upload_stage *s)
 	return 0;
 }
 
-/* ---- all of them ------------------------------------------------------------ */
+/* ---- all of them --------------------------------------------------------- */
 
 static bool
 is_paused(struct upload *u)
@@ -590,8 +590,8 @@ is_paused(struct upload *u)
 	return pause;
 }
 
-/* Obeys the rate that was ordered last.  Blocks have no clock of the data's own:
- * their pace is the recording's mean rate. */
+/* Obeys the rate that was ordered last.  Blocks have no clock of the data's
+ * own: their pace is the recording's mean rate. */
 static void
 rate_obey(struct upload *u, int64_t now)
 {

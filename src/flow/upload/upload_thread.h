@@ -21,11 +21,10 @@
  *
  *   upload.c           all of it: the recording, its files, the end
  *   upload_stages.c    blocks, by stages, into requests
- *   upload_there.c     the list of what the store has; the name
- *   upload_requests.c  waiting, errors, and requests whose answer is waited for
+ *   upload_store.c     the store's side: requests, errors, its list, the name
  *
- * A function that returns an int returns 0; -ECANCELED: told to stop; or another
- * -errno, when the upload is in state FAILED and its facts say why.
+ * A function that returns an int returns 0; -ECANCELED: told to stop; or
+ * another -errno, when the upload is in state FAILED and its facts say why.
  */
 enum {
 	UPLOAD_STAGES = 16,
@@ -134,7 +133,7 @@ struct upload {
 	int64_t wait;	   /* ns until the next, if another one fails */
 };
 
-/* ---- upload_store.c ------------------------------------------------------- */
+/* ---- upload_store.c ------------------------------------------------------ */
 
 /* Shows a state, and why; "": nothing to say. */
 void upload_say(struct upload *u, enum sender_state state, const char *why);
@@ -146,8 +145,8 @@ int upload_fail(struct upload *u, const char *format, ...)
 /* Shows the facts, if it is time to. */
 void upload_show(struct upload *u);
 
-/* Waits until `until` (steady ns), an order, or news of a request, and moves all
- * requests on. */
+/* Waits until `until` (steady ns), an order, or news of a request, and moves
+ * all requests on. */
 int upload_turn(struct upload *u, int64_t until);
 
 /* Returns the plugin's sentence about the last error. */
@@ -160,8 +159,9 @@ void upload_well(struct upload *u);
  * error of the upload. */
 int upload_ill(struct upload *u, int err);
 
-/* Asks u->ask, and waits for the answer.  Also -ENOENT: there is no such object;
- * -ESTALE: its pieces have to be put again; -EEXIST: it is there already. */
+/* Asks u->ask, and waits for the answer.  Also -ENOENT: there is no such
+ * object; -ESTALE: its pieces have to be put again; -EEXIST: it is there
+ * already. */
 int upload_ask(struct upload *u);
 
 /* Returns the name that the recording gets in the store. */
@@ -195,7 +195,7 @@ bool upload_has(const struct upload *u, uint64_t number, uint64_t bytes);
  */
 int upload_name_take(struct upload *u);
 
-/* ---- upload_stages.c ------------------------------------------------------- */
+/* ---- upload_stages.c ----------------------------------------------------- */
 
 const struct index_record *upload_record(const struct upload *u,
 					 uint64_t number);

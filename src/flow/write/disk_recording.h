@@ -14,17 +14,17 @@
 #include "store/write/folder.h"
 
 /*
- * A disk recording is one recording on one disk while it is written: its folder, and the
- * chunks that are written but not yet durable.  A sync (in the code a "round")
- * makes them durable and names them in the index.
+ * A disk recording is one recording on one disk while it is written: its
+ * folder, and the chunks that are written but not yet durable.  A sync (in the
+ * code a "round") makes them durable and names them in the index.
  *
  *   open -> { announce, note, add ... sync }* -> close
  *                 ^                    |
  *                 +-- resume <- suspend <-+  the disk was away meanwhile
  *
- * Only the disk's thread calls these functions, except disk_recording_risk: the event
- * loop calls that for a disk which does not answer and so keeps its thread
- * inside one of the others.
+ * Only the disk's thread calls these functions, except disk_recording_risk: the
+ * event loop calls that for a disk which does not answer and so keeps its
+ * thread inside one of the others.
  */
 enum {
 	DISK_RECORDING_ROUND = 128, /* chunks that make a sync due at once */
@@ -39,9 +39,10 @@ struct disk_recording {
 	struct disk_recording *next; /* linked in writer::recordings */
 	struct heartbeat *beat;	     /* the disk's heartbeat, or NULL */
 	bool serial;		     /* all blocks share a file; constant */
-	/* The disk refuses it: suspended once none of its blocks is written. */
+	/* The disk refused it just now: the writer suspends it once it writes
+	 * none of its blocks. */
 	bool refused;
-	unsigned refusals; /* since a block of it was written there */
+	bool told_refused; /* in the log, since a block of it was written */
 
 	int fd
 	    [DISK_RECORDING_MOST]; /* open files of chunks that are not yet durable */
@@ -123,12 +124,13 @@ void disk_recording_add(struct disk_recording *rec, const struct block *b,
 int64_t disk_recording_due(const struct disk_recording *rec);
 
 /*
- * Makes all added chunks durable, then names them in the index.  0 or -errno.
- * Of chunks that could not be made durable, those whose blocks are still in
- * memory are given to other disks; the others are counted as at risk, or as lost
- * if the folder was removed.  Chunks that went away are in disk_recording::moved
- * then: remove them with disk_recording_moved().  An error of parity alone costs
- * only parity: the chunks are named, and the error is returned.
+ * Makes all added chunks durable, then names them in the index.  0 or
+ * -errno.  Of chunks that could not be made durable, those whose blocks are
+ * still in memory are given to other disks; the others are counted as at risk,
+ * or as lost if the folder was removed.  Chunks that went away are in
+ * disk_recording::moved then: remove them with disk_recording_moved().  An
+ * error of parity alone costs only parity: the chunks are named, and the error
+ * is returned.
  */
 int disk_recording_sync(struct disk_recording *rec);
 

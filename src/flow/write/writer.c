@@ -274,9 +274,9 @@ output_round(struct writer *w, struct output *o)
 		writer_recording_fails(w, rec, err, "make it durable");
 }
 
-/* Opens the folder of a recording that this writer has no disk recording of: a disk that
- * was dropped and added again may have had no block since, and its folder needs
- * an end record all the same.  NULL: there is no such folder. */
+/* Opens the folder of a recording that this writer has no disk recording of: a
+ * disk that was dropped and added again may have had no block since, and its
+ * folder needs an end record all the same.  NULL: there is no such folder. */
 static struct disk_recording *
 part_seek(struct writer *w, struct output *o)
 {
@@ -473,7 +473,8 @@ remove_it(struct writer *w, struct load *l)
 	int err = l->begun ? chunk_remove(&l->chunk) : 0;
 
 	l->begun = false;
-	if (err && err != -ENOENT && l->chunk.target.own)
+	/* -ESTALE: it is another recorder's by now. */
+	if (err && err != -ENOENT && err != -ESTALE && l->chunk.target.own)
 		stray_add(w, &l->chunk);
 }
 
@@ -481,10 +482,10 @@ enum claim { CLAIM_MINE, CLAIM_AWAY, CLAIM_GIVEN_UP };
 
 /*
  * Empties the load and says what its block has become.  MINE: this thread
- * accounts for it; AWAY: another disk has it; GIVEN_UP: it was counted as lost.
- * A written chunk that is not AWAY is added to the disk recording under the same lock, so
- * that the event loop sees the block either in the load or in the disk recording, and can
- * no longer give it away.
+ * accounts for it; AWAY: another disk has it; GIVEN_UP: it was counted as
+ * lost.  A written chunk that is not AWAY is added to the disk recording under
+ * the same lock, so that the event loop sees the block either in the load or in
+ * the disk recording, and can no longer give it away.
  */
 static enum claim
 claim(struct writer *w, struct load *l, bool written)
@@ -532,8 +533,8 @@ load_written(struct writer *w, struct load *l, struct block *b)
 		return;
 	}
 	count(w, l, bytes);
-	if (l->chunk.rec->refusals && !l->chunk.rec->refused) {
-		l->chunk.rec->refusals = 0;
+	if (l->chunk.rec->told_refused && !l->chunk.rec->refused) {
+		l->chunk.rec->told_refused = false;
 		writer_admit(w, l->output);
 	}
 	if (l->chunk.nowhere && !b->parity)
@@ -554,8 +555,9 @@ load_failed(struct writer *w, struct load *l, struct block *b, int err)
 		w->need = block_bytes(b);
 	remove_it(w, l);
 	is = claim(w, l, false);
-	/* The disk did nothing wrong if the block was given away, or if no other
-	 * disk was left for parity of a group of which this one has some. */
+	/* The disk did nothing wrong if the block was given away, or if no
+	 * other disk was left for parity of a group of which this one has some.
+	 */
 	if (err != -ECANCELED && !twice)
 		writer_recording_fails(w, l->chunk.rec, err, "write a chunk");
 	/* Another disk may take it, or this one when it is back. */
@@ -594,8 +596,8 @@ load_empty(struct writer *w)
 	return l;
 }
 
-/* Begins the chunk.  The disk recording may be missing: the block came before the begin
- * job, or the disk came back after the recording had begun. */
+/* Begins the chunk.  The disk recording may be missing: the block came before
+ * the begin job, or the disk came back after the recording had begun. */
 static int
 load_begin(struct writer *w, struct load *l)
 {
@@ -839,24 +841,6 @@ leave(struct writer *w)
 	w->leaving = false;
 }
 
-/* Suspends the recordings that the disk refuses, once none of their blocks is
- * written; the next block resumes them, if it can. */
-static void
-refused_suspend(struct writer *w)
-{
-	for (struct disk_recording *rec = w->recordings; rec; rec = rec->next) {
-		bool busy = false;
-
-		for (unsigned i = 0; i < WRITES_FILES; i++)
-			busy |= w->load[i].b && w->load[i].chunk.rec == rec;
-		if (!rec->refused || busy)
-			continue;
-		recording_sync(w, rec);
-		disk_recording_suspend(rec);
-		rec->refused = false;
-	}
-}
-
 /* Does one turn.  Loads are finished first when something is wrong: until then
  * folders and plugin stay as they are. */
 static void
@@ -866,7 +850,7 @@ step(struct writer *w)
 
 	if (!w->loads && w->leaving)
 		leave(w);
-	refused_suspend(w);
+	writer_refused_suspend(w);
 	if (!w->loads && writer_hangs(w))
 		writer_disk_return(w);
 	if (!w->leaving && !writer_hangs(w))

@@ -89,7 +89,7 @@ writer_moved(struct writer *w, struct disk_recording *rec)
 		char path[2 * LAYOUT_FILE];
 
 		output_moved(rec->output, w->a.number, r.bytes);
-		if (!err)
+		if (!err || err == -ESTALE)
 			continue;
 		stray_path(path, rec->output, &target);
 		stray_keep(w, path);
@@ -267,21 +267,18 @@ error_text(int err)
 	}
 }
 
-/* Returns how many ns to wait after so many tries that failed. */
-static int64_t
-wait_after(unsigned tries)
-{
-	int64_t wait = RETRY << (tries < 4 ? tries : 4);
-
-	return wait < RETRY_MOST ? wait : RETRY_MOST;
-}
-
 /* Sets when the disk is probed again, and returns how many ns from now. */
 static int64_t
 wait_for(struct writer *w, enum writer_state state)
 {
-	int64_t wait = wait_after(state == WRITER_FAILED ? w->tries++ : 0);
+	int64_t wait = RETRY;
 
+	if (state == WRITER_FAILED) {
+		wait <<= w->tries < 4 ? w->tries : 4;
+		w->tries++;
+	}
+	if (wait > RETRY_MOST)
+		wait = RETRY_MOST;
 	w->try_at = clock_steady() + wait;
 	return wait;
 }
@@ -336,15 +333,13 @@ static bool
 is_refusal(const struct writer *w, int err)
 {
 	return remote_is_path(w->disk.path) &&
-	       (err == -ESTALE || err == -EALREADY || err == -EBUSY ||
-		err == -EEXIST);
+	       (err == -ESTALE || err == -EALREADY || err == -EBUSY);
 }
 
 void
 writer_recording_fails(struct writer *w, struct disk_recording *rec, int err,
 		       const char *doing)
 {
-	int64_t wait = rec ? wait_after(rec->refusals) : 0;
 	int full = 0;
 
 	if (rec && rec->refused)
@@ -356,18 +351,45 @@ writer_recording_fails(struct writer *w, struct disk_recording *rec, int err,
 	pthread_mutex_lock(&w->lock);
 	if (w->taker)
 		full =
-		    taker_refuse(w->taker, rec->output, clock_steady() + wait);
+		    taker_refuse(w->taker, rec->output, clock_steady() + RETRY);
 	pthread_mutex_unlock(&w->lock);
 	if (full) {
 		writer_disk_leave(w, err, doing);
 		return;
 	}
-	rec->refused = true;
 	log_line(
-	    rec->refusals++ ? LEVEL_DEBUG : LEVEL_ERROR, rec->output->name,
+	    rec->told_refused ? LEVEL_DEBUG : LEVEL_ERROR, rec->output->name,
 	    "%s: cannot %s: %s; it gets no more of this recording for %d s",
-	    w->disk.path, doing, error_text(err), (int)(wait / NS_SECOND));
+	    w->disk.path, doing, error_text(err), (int)(RETRY / NS_SECOND));
+	rec->refused = rec->told_refused = true;
 	w->a.changed(w->a.arg);
+}
+
+static bool
+is_written(const struct writer *w, const struct disk_recording *rec)
+{
+	for (unsigned i = 0; i < WRITES_FILES; i++) {
+		if (w->load[i].b && w->load[i].chunk.rec == rec)
+			return true;
+	}
+	return false;
+}
+
+void
+writer_refused_suspend(struct writer *w)
+{
+	for (struct disk_recording *rec = w->recordings; rec; rec = rec->next) {
+		int err;
+
+		if (!rec->refused || is_written(w, rec))
+			continue;
+		err = disk_recording_sync(rec);
+		writer_moved(w, rec);
+		disk_recording_suspend(rec);
+		rec->refused = false;
+		if (err && !is_refusal(w, err))
+			writer_disk_leave(w, err, "make it durable");
+	}
 }
 
 void

@@ -17,9 +17,9 @@
  *   writer.c       the thread: jobs, blocks that are being written, syncs
  *   writer_disk.c  the disk fails, hangs, leaves and comes back
  *
- * Lock order: writer::lock, disk_recording::lock, output::lock; the queue's and the
- * pool's locks are taken last.  No lock is held during a call that may wait for
- * the disk.
+ * Lock order: writer::lock, disk_recording::lock, output::lock; the queue's and
+ * the pool's locks are taken last.  No lock is held during a call that may wait
+ * for the disk.
  */
 
 /* A disk without an answer for so many ns hangs; after WRITER_GONE it does not
@@ -56,8 +56,9 @@ struct load {
 	/* Under writer::lock. */
 	/* Sealed; the load owns it.  NULL: the load is empty. */
 	struct block *b;
-	/* The block was given to another disk.  Atomic because writes_in_flight.c reads
-	 * it without the lock, to write no more than it must. */
+	/* The block was given to another disk.  Atomic because
+	 * writes_in_flight.c reads it without the lock, to write no more than
+	 * it must. */
 	atomic_bool away;
 	bool given_up;
 };
@@ -134,14 +135,19 @@ void writer_disk_leave(struct writer *w, int err, const char *doing);
 bool writer_disk_left(struct writer *w);
 
 /*
- * Does what follows from an error of a recording on the disk.  Where another
- * recorder has that, or has ended it, the disk gets no blocks of the recording for
- * a while, and those of all others; else it is left like writer_disk_leave().
+ * Handles an error of a recording.  If another recorder has it there, or ended
+ * it, this disk gets none of its blocks for a while, and goes on with other
+ * recordings.  Any other error, and one of a recording that this disk has not
+ * opened (NULL): writer_disk_leave().
  */
 void writer_recording_fails(struct writer *w, struct disk_recording *rec,
 			    int err, const char *doing);
 /* The same for one that is closed. */
 void writer_close_fails(struct writer *w, const struct output *o, int err);
+
+/* Suspends the recordings that the disk refuses, once none of their blocks is
+ * written; the next block resumes them, if it can. */
+void writer_refused_suspend(struct writer *w);
 
 /* Takes blocks of a recording again that was refused, if it was. */
 void writer_admit(struct writer *w, const struct output *o);
@@ -158,9 +164,9 @@ void writer_queue_leave(struct writer *w);
 void stray_add(struct writer *w, const struct chunk *c);
 void strays_forget(struct writer *w);
 
-/* Removes the chunks of blocks that went to other disks before they were durable
- * here; what cannot be removed becomes a stray chunk.  The disk's thread, behind
- * each disk_recording_sync. */
+/* Removes the chunks of blocks that went to other disks before they were
+ * durable here; what cannot be removed becomes a stray chunk.  The disk's
+ * thread, behind each disk_recording_sync. */
 void writer_moved(struct writer *w, struct disk_recording *rec);
 
 #endif

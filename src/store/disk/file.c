@@ -93,7 +93,7 @@ stride_read(int fd, const struct stride *s, void *data, size_t bytes,
 	return got <= 0 ? got : (ssize_t)data_of(s, (size_t)got, ahead);
 }
 
-/* ---- files without a name, streams, lists ---------------------------------- */
+/* ---- files without a name, streams, lists -------------------------------- */
 
 int
 file_nameless_at(int at, int flags)

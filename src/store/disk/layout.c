@@ -33,11 +33,12 @@
  *     Writing the gap as fill was rejected: it may be longer than all data.
  *
  * Through the page cache the header of a block is written before its data, so a
- * crash leaves a short block whose header has the full length.  Readers cut such
- * a block.  With O_DIRECT the file is grown before the block is written, and its
- * parts reach the disk in any order: a crash leaves a block with holes, or one
- * without a header, which ends jive5ab as the end of the file does.  Both are
- * behind all blocks that were written whole, and recover mends or cuts them.
+ * crash leaves a short block whose header has the full length.  Readers cut
+ * such a block.  With O_DIRECT the file is grown before the block is written,
+ * and its parts reach the disk in any order: a crash leaves a block with holes,
+ * or one without a header, which ends jive5ab as the end of the file
+ * does.  Both are behind all blocks that were written whole, and recover mends
+ * or cuts them.
  */
 #include <errno.h>
 #include <fcntl.h>

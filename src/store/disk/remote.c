@@ -43,8 +43,8 @@ struct remote_disk {
 	struct host host;
 	atomic_uint tries; /* to open it; raised as one ends */
 	int err;	   /* of the last one */
-	/* Why it could not be opened, as it was logged; protected by the lock of
-	 * all disks. */
+	/* Why it could not be opened, as it was logged; protected by the lock
+	 * of all disks. */
 	char said[sizeof(struct fault)];
 };
 
@@ -511,7 +511,7 @@ remote_link_at(int fd, int at, const char *name)
 	return (int)answer(err ? err : f->disk->ops->link(f->file, whole));
 }
 
-/* ---- reading and writing -------------------------------------------------- */
+/* ---- reading and writing ------------------------------------------------- */
 
 ssize_t
 remote_read(int fd, void *data, size_t bytes, off_t offset)
@@ -595,9 +595,9 @@ remote_sync(int fd)
 	struct remote_file *f = file_of(fd);
 	int err = may_change(f);
 
-	if (!err)
-		err = f->disk->ops->sync(f->file);
-	return (int)answer(err == -EROFS ? 0 : err); /* nothing to sync */
+	if (err == -EROFS)
+		return 0; /* there is nothing to sync */
+	return (int)answer(err ? err : f->disk->ops->sync(f->file));
 }
 
 int
@@ -630,7 +630,7 @@ remote_seek(int fd, off_t offset, int whence)
 	}
 }
 
-/* ---- facts and locks ------------------------------------------------------ */
+/* ---- facts and locks ----------------------------------------------------- */
 
 static int
 stat_answer(int err, const struct disk_stat *is, struct stat *st)
@@ -705,7 +705,7 @@ remote_space(int fd, struct statvfs *vfs)
 	return 0;
 }
 
-/* ---- names ---------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------- */
 
 int
 remote_remove_at(int at, const char *path, bool folder)

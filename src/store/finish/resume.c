@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds what is there to resume from every disk's index and leftovers: a chunk
- * that was being written has a number but no record.  For 10 000 chunks that is two megabytes to read.  Blocks that the
- * writers will adopt are found here too, so that totals count them from the
- * beginning.
+ * that was being written has a number but no record.  For 10 000 chunks that is
+ * two megabytes to read.  Blocks that the writers will adopt are found here
+ * too, so that totals count them from the beginning.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -42,8 +42,8 @@ struct catalogue_item {
 	bool live;	  /* the recording is live; its session counts it */
 };
 
-/* State of a disk's folder when it was last listed.  Used by the catalogue thread
- * only. */
+/* State of a disk's folder when it was last listed.  Used by the catalogue
+ * thread only. */
 struct disk_state {
 	bool listed; /* the disk was listed at least once */
 	bool there;
@@ -806,9 +806,9 @@ restless(struct catalogue *c, size_t *at, struct entry *e)
 }
 
 /* True if the recording changed.  A recorder that goes on with one, or recover,
- * may write only to files that are there, and its folder stays the same.  The last
- * file of another program's recording may grow like that, so such recordings are
- * read again while they are recent. */
+ * may write only to files that are there, and its folder stays the same.  The
+ * last file of another program's recording may grow like that, so such
+ * recordings are read again while they are recent. */
 static bool
 has_moved(const struct disks *disks, const struct entry *e)
 {

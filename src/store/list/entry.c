@@ -6,9 +6,9 @@
  * second from memory, and in minutes from a spinning disk; their names are
  * known before that.
  *
- * Where it has parity, its lists are read, too: 64 bytes for each block and row.
- * They say which blocks have how much, but neither where these are nor whether
- * their parity is good: `spate info` sees the one, and scrub the other.
+ * Where it has parity, its lists are read, too: 64 bytes for each block and
+ * row.  They say which blocks have how much, but neither where these are nor
+ * whether their parity is good: `spate info` sees the one, and scrub the other.
  *
  * A block that two disks have and one that no disk has add up to the right
  * number of records.  That mistake is accepted here; `spate info` sees it.
@@ -116,34 +116,21 @@ entry_stamp(const struct disks *disks, const char *name)
 	return stamp;
 }
 
-/* Bytes of the index and the metadata in a folder. */
-static uint64_t
-noted_in(int dir, const char *name)
+uint64_t
+entry_noted(const struct disks *disks, const char *name)
 {
 	char file[LAYOUT_FILE];
 	uint64_t bytes = 0;
 	struct stat st;
-
-	if (!file_stat_at(dir, layout_index(file, name), &st,
-			  AT_SYMLINK_NOFOLLOW))
-		bytes += (uint64_t)st.st_size;
-	if (!file_stat_at(dir, layout_meta(file, name), &st,
-			  AT_SYMLINK_NOFOLLOW))
-		bytes += (uint64_t)st.st_size;
-	return bytes;
-}
-
-uint64_t
-entry_noted(const struct disks *disks, const char *name)
-{
-	uint64_t bytes = 0;
 
 	for (unsigned i = 0; i < disks->n && i < ENTRY_DISKS; i++) {
 		int dir = stamp_dir(disks, i, name);
 
 		if (dir < 0)
 			continue;
-		bytes += noted_in(dir, name);
+		if (!file_stat_at(dir, layout_index(file, name), &st,
+				  AT_SYMLINK_NOFOLLOW))
+			bytes += (uint64_t)st.st_size;
 		file_close(dir);
 	}
 	return bytes;
@@ -195,8 +182,8 @@ last_line(const char *text, size_t bytes, bool all, size_t *length)
 	return begin;
 }
 
-/* Parses the last line of an open metadata file, if that is the end line.  A new
- * reference; NULL if the line is missing or torn. */
+/* Parses the last line of an open metadata file, if that is the end line.  A
+ * new reference; NULL if the line is missing or torn. */
 static json_t *
 entry_tail(int fd)
 {
@@ -263,6 +250,7 @@ look_index(struct entry_look *l, int dir)
 		file_lock(fd, LOCK_UN);
 	if (file_stat(fd, &st) < 0)
 		goto out;
+	l->entry->noted += (uint64_t)st.st_size;
 	n = (uint64_t)st.st_size / INDEX_BYTES;
 	l->records += n;
 	if (!n || st.st_size % INDEX_BYTES ||
@@ -330,8 +318,6 @@ look_disk(struct entry_look *l, const struct disks *disks, unsigned disk)
 		return;
 	e->disk[disk / 64] |= UINT64_C(1) << disk % 64;
 	look_marks(e, dir, l->name);
-	/* First: what is written meanwhile is seen the next time. */
-	e->noted += noted_in(dir, l->name);
 	look_index(l, dir);
 	look_meta(l, dir);
 	file_close(dir);
@@ -404,8 +390,8 @@ take_failure(struct entry *e, bool failed, const char *reason)
 	snprintf(e->why, sizeof e->why, "%s", reason ? reason : "");
 }
 
-/* Returns how many rows of parity the block has that has the least, by the lists:
- * the recording has that many blocks, and all of them are here. */
+/* Returns how many rows of parity the block has that has the least, by the
+ * lists: the recording has that many blocks, and all of them are here. */
 static unsigned
 parity_least(const struct parity_table *t, uint64_t blocks, unsigned rows)
 {

@@ -52,8 +52,8 @@ struct entry {
 	uint64_t stamp;	    /* changes when one of its folders changes */
 	uint64_t first;	    /* the stamp of its first folder alone */
 	int64_t changed_ns; /* when its folders last changed */
-	/* bytes of its indexes and metadata: they grow, and its folders need
-	 * not change, when a recorder goes on with it or recover ends it */
+	/* bytes of its indexes: they grow, and its folders need not change,
+	 * when a recorder goes on with it or recover ends it */
 	uint64_t noted;
 
 	/* Not part of entry_row(), so unknown to clients of the daemon: */

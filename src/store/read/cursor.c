@@ -332,8 +332,8 @@ run_refresh(struct open_recording *op, struct open_recording_job *job)
 	return 0;
 }
 
-/* Refreshes the view of a cursor that was not in the list yet when the recording
- * was refreshed: that may have been the last time. */
+/* Refreshes the view of a cursor that was not in the list yet when the
+ * recording was refreshed: that may have been the last time. */
 static void
 catch_up(struct cursor *c)
 {

@@ -460,7 +460,8 @@ exchange(struct open_recording *op)
 	pthread_mutex_unlock(&op->lock);
 }
 
-/* True if one of the blocks from `from` up to `end` is on no disk that is known. */
+/* True if one of the blocks from `from` up to `end` is on no disk that is
+ * known. */
 static bool
 lacks_blocks(const struct recording *rec, size_t from, size_t end)
 {
@@ -1268,7 +1269,8 @@ open_recording_put(struct open_recording *op)
 
 /* ---- asking for a refresh ------------------------------------------------ */
 
-/* How often one that was interrupted is looked at: a recorder may go on with it. */
+/* How often one that was interrupted is looked at: a recorder may go on with
+ * it. */
 #define RESUMED_NS NS_SECOND
 
 struct reload_job {

@@ -75,8 +75,8 @@ struct recording_block {
 	 * not there) */
 	int disk;
 	bool remembered; /* not in an index yet: see recording_remember() */
-	/* no index has it, but the parity of its group says what it is: its data
-	 * is computed, and `disk` is that of a parity block */
+	/* no index has it, but the parity of its group says what it is: its
+	 * data is computed, and `disk` is that of a parity block */
 	bool computed;
 };
 
@@ -185,10 +185,10 @@ void recording_select(struct recording *rec, unsigned sub);
 ssize_t recording_read(struct recording *rec, void *data, size_t bytes,
 		       uint64_t offset, uint64_t *filled);
 
-/* Counts what recording_read() had to make up for: `healed` blocks were computed from
- * parity (a block counts again if another one was computed in between), and
- * `damaged` bytes were given with a wrong checksum, as parity does not mend
- * them. */
+/* Counts what recording_read() had to make up for: `healed` blocks were
+ * computed from parity (a block counts again if another one was computed in
+ * between), and `damaged` bytes were given with a wrong checksum, as parity
+ * does not mend them. */
 struct recording_mended {
 	uint64_t healed, damaged;
 };
@@ -202,10 +202,10 @@ int recording_fill_bytes(struct recording *rec, void *data, size_t bytes,
 /*
  * Holds a shared lock on the indexes until the recording is closed or released,
  * so that a removal sees that it is being read; on the metadata as long as the
- * recording has no end, since its writer may go on with it.  Call it again after a
- * refresh, for disks that came.  A disk that its writer left without an end,
- * because it hangs, is left out.  0; -EIDRM if it is being removed; -EBUSY if
- * another process has the lock; with a fault unless that is NULL.
+ * recording has no end, since its writer may go on with it.  Call it again
+ * after a refresh, for disks that came.  A disk that its writer left without an
+ * end, because it hangs, is left out.  0; -EIDRM if it is being removed; -EBUSY
+ * if another process has the lock; with a fault unless that is NULL.
  */
 int recording_hold(struct recording *rec, struct fault *fault);
 
@@ -236,8 +236,8 @@ void recording_settle(struct recording *rec, uint64_t end);
  */
 int recording_remember(struct recording *rec, const struct index_record *r,
 		       size_t n);
-/* Finds the checksums of a block's quanta beside its index.  NULL: none are known.
- * Good until the next call. */
+/* Finds the checksums of a block's quanta beside its index.  NULL: none are
+ * known.  Good until the next call. */
 const struct sums *recording_sums(struct recording *rec,
 				  const struct recording_block *b);
 
@@ -283,8 +283,8 @@ int recording_present(struct recording *rec, uint64_t number, uint64_t from,
 /* On how many disks it was recorded, as its metadata says. */
 unsigned recording_disks_were(const struct recording *rec);
 
-/* How many of these are away.  0 as well if it has an end and no block is on none of
- * the disks, as after a rebuild. */
+/* How many of these are away.  0 as well if it has an end and no block is on
+ * none of the disks, as after a rebuild. */
 unsigned recording_disks_away(const struct recording *rec);
 
 /* True if an end line says that the recording failed. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Parity (store/parity) gives a recording the records of blocks whose disk is
- * away, and the data of blocks that cannot be read.  Each disk has
- * a list of its parity blocks, and each entry has the index records of all members of
- * its group; so the lists of the disks that are left say what the others had.
+ * away, and the data of blocks that cannot be read.  Each disk has a list of
+ * its parity blocks, and each entry has the index records of all members of its
+ * group; so the lists of the disks that are left say what the others had.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +17,8 @@
 #include "store/recording/recording_priv.h"
 #include "store/disk/file.h"
 
-/* Reads what is new in the list of a disk.  A list that cannot be read is as one
- * that is not there. */
+/* Reads what is new in the list of a disk.  A list that cannot be read is as
+ * one that is not there. */
 static int
 read_part(struct recording *rec, unsigned disk)
 {
@@ -84,8 +84,8 @@ member_there(const struct recording *rec, const struct index_record *r)
 		b->record.crc == r->crc);
 }
 
-/* The state of a group: how many of its blocks each disk has, how many members are
- * lost, and how many rows of parity are there. */
+/* The state of a group: how many of its blocks each disk has, how many members
+ * are lost, and how many rows of parity are there. */
 struct group_state {
 	uint8_t on[BLOCK_DISKS]; /* at most 255 */
 	unsigned lost, rows;
@@ -139,8 +139,8 @@ group_look(const struct recording *rec, const struct parity_block *p,
 	}
 }
 
-/* Looks at the group of a block.  NULL if it is in none, else one of the group's
- * parity blocks. */
+/* Looks at the group of a block.  NULL if it is in none, else one of the
+ * group's parity blocks. */
 static const struct parity_block *
 group_find(const struct recording *rec, uint64_t number, struct group_state *s)
 {
@@ -239,7 +239,7 @@ recording_compute(const struct recording *rec, struct recording_block *b)
 	b->computed = true;
 }
 
-/* ---- how a block follows from its group ----------------------------------- */
+/* ---- how a block follows from its group ---------------------------------- */
 
 static void
 source_dir(const struct recording *rec, struct parity_source *s, int disk)

@@ -149,7 +149,8 @@ struct recording {
 	/* the block that `fill` is prepared for */
 	const struct recording_block *filled;
 	uint8_t *slot; /* one payload */
-	/* The block that was computed last, and its data; NULL: it cannot be. */
+	/* The block that was computed last, and its data; NULL: it cannot be.
+	 */
 	uint64_t healed_number;
 	uint8_t *healed;
 	bool healing; /* healed_number is valid */
@@ -173,8 +174,9 @@ void recording_exchange(struct recording *a, struct recording *b);
 
 /*
  * Says of a block of another program's recording what our metadata would: *line
- * is a line about the slots that are fill, or NULL, and the caller drops it.  Where the slots are not known,
- * the record counts all as present.  0 or -ENOMEM.
+ * is a line about the slots that are fill, or NULL, and the caller drops
+ * it.  Where the slots are not known, the record counts all as present.  0 or
+ * -ENOMEM.
  */
 int recording_foreign_note(const struct recording *rec,
 			   struct index_record *record, json_t **line);
@@ -256,8 +258,8 @@ uint64_t recording_block_at(const struct recording *rec,
 int64_t recording_chunk_bytes(const struct recording *rec,
 			      const struct recording_block *b);
 
-/* UTC ns when the file of a block was written last; 0: nobody knows, or all share
- * one. */
+/* UTC ns when the file of a block was written last; 0: nobody knows, or all
+ * share one. */
 int64_t recording_chunk_written(const struct recording *rec,
 				const struct recording_block *b);
 
@@ -305,8 +307,9 @@ bool recording_is_safe(const struct recording *rec, uint64_t number);
  * group: what it may lack is parity blocks. */
 bool recording_is_whole(const struct recording *rec, uint64_t number);
 
-/* False for a block that is on no disk, and of whose group too much is not there
- * either: its record is known, by a list of parity, and nothing of its data. */
+/* False for a block that is on no disk, and of whose group too much is not
+ * there either: its record is known, by a list of parity, and nothing of its
+ * data. */
 bool recording_gives(const struct recording *rec,
 		     const struct recording_block *b);
 
@@ -314,10 +317,10 @@ bool recording_gives(const struct recording *rec,
  * computed. */
 unsigned recording_margin(const struct recording *rec, uint64_t number);
 
-/* Says how a block follows from its groups, for parity_heal(); the caller ends with
- * parity_heal_free().  The folders are borrowed from the recording; those of disks that hang
- * are left out.  NULL: it is in no group, or these have another block of this number,
- * or without memory. */
+/* Says how a block follows from its groups, for parity_heal(); the caller ends
+ * with parity_heal_free().  The folders are borrowed from the recording; those
+ * of disks that hang are left out.  NULL: it is in no group, or these have
+ * another block of this number, or without memory. */
 struct parity_heal *recording_heal_plan(const struct recording *rec,
 					uint64_t number);
 
@@ -335,8 +338,8 @@ int recording_heal_open(struct recording *rec, const struct recording_block *b);
 bool recording_lost_chunk(int err);
 
 /* Reads bytes of a block from its chunk, or where that cannot give them or, by
- * their checksums, gives wrong ones, from its group.  Returns how many there are,
- * maybe fewer; or -errno. */
+ * their checksums, gives wrong ones, from its group.  Returns how many there
+ * are, maybe fewer; or -errno. */
 ssize_t recording_chunk_read(struct recording *rec,
 			     const struct recording_block *b, void *data,
 			     size_t bytes, uint64_t at);

@@ -178,8 +178,8 @@ chunk_open(struct recording *rec, const struct recording_block *b)
 	return chunk->fd;
 }
 
-/* Reads bytes that are in the block from its chunk.  Returns how many there are,
- * or -errno. */
+/* Reads bytes that are in the block from its chunk.  Returns how many there
+ * are, or -errno. */
 static ssize_t
 chunk_read(struct recording *rec, const struct recording_block *b, void *data,
 	   size_t bytes, uint64_t at)

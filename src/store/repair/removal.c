@@ -57,9 +57,10 @@ struct removal {
 /* ---- locks --------------------------------------------------------------- */
 
 /*
- * A writer holds an exclusive lock on the index; readers hold shared ones, on the
- * metadata where the recording had no end when they opened it.  So a shared lock
- * that succeeds shows that nobody writes, and an exclusive one that nobody reads.
+ * A writer holds an exclusive lock on the index; readers hold shared ones, on
+ * the metadata where the recording had no end when they opened it.  So a shared
+ * lock that succeeds shows that nobody writes, and an exclusive one that nobody
+ * reads.
  */
 
 /* Tries for 100 ms: programs that list recordings hold the lock briefly. */
@@ -76,8 +77,8 @@ lock(int fd, int how)
 	return false;
 }
 
-/* True if this error of a look at a file leaves open whether it is there: a disk
- * that did not answer says neither that nobody writes, nor that nothing is
+/* True if this error of a look at a file leaves open whether it is there: a
+ * disk that did not answer says neither that nobody writes, nor that nothing is
  * protected. */
 static bool
 is_unknown(int err)
@@ -115,9 +116,9 @@ lock_file(struct removal *r, int dir, const char *file, bool keep, int *held)
 	return 0;
 }
 
-/* Tries to lock indexes and metadata, and sets facts.live or facts.read if another
- * process holds a lock.  `keep`: the locks are held until unlock_all().  0, or
- * -errno with a fault. */
+/* Tries to lock indexes and metadata, and sets facts.live or facts.read if
+ * another process holds a lock.  `keep`: the locks are held until
+ * unlock_all().  0, or -errno with a fault. */
 static int
 lock_all(struct removal *r, bool keep, struct fault *fault)
 {
@@ -359,8 +360,8 @@ two(const struct removal *r, unsigned one, unsigned other, struct fault *fault)
 	return -EEXIST;
 }
 
-/* Reads the metadata of the first disk that has it.  0; -EEXIST: another disk has
- * that of another recording; or another -errno, if it cannot be known. */
+/* Reads the metadata of the first disk that has it.  0; -EEXIST: another disk
+ * has that of another recording; or another -errno, if it cannot be known. */
 static int
 read_head(struct removal *r, struct fault *fault)
 {

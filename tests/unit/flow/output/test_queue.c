@@ -248,6 +248,12 @@ START_TEST(data_that_run_short_go_first)
 	queue_return(queue, &block[5]);
 	for (int i = 0; i < 7; i++)
 		b[i] = block_pool_take(block[1].pool, 0);
+	/* But not if no disk may have them. */
+	block[1].session = "a";
+	ck_assert_int_eq(taker_refuse(t, "a", FAR), 0);
+	takes(t, 5);
+	queue_return(queue, &block[5]);
+	taker_admit(t, "a");
 	takes(t, 1);
 	takes(t, 5);
 	for (int i = 0; i < 7; i++)
