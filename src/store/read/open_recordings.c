@@ -494,7 +494,7 @@ is_too_early(struct open_recording *op, int64_t now)
 		return false;
 	if (now - op->ended_ns >= op->set->patience)
 		return false;
-	/* What was shown and is lost will not come, and is not waited for. */
+	/* Nothing waits for blocks that were shown and are lost. */
 	if (state == RECORDING_INTERRUPTED &&
 	    !lacks_blocks(op->fresh, 0, shown) &&
 	    lacks_blocks(op->fresh, shown, SIZE_MAX))
