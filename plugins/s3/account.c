@@ -237,6 +237,20 @@ path_of(char *path, size_t bytes, const char *told, const char *variable,
 	return path;
 }
 
+/* Says why a file of AWS cannot be used.  Returns the error. */
+static int
+file_trouble(char *why, uint32_t why_bytes, const char *what, const char *path,
+	     int err)
+{
+	if (err == -E2BIG)
+		snprintf(why, why_bytes,
+			 "%s%.200s has a value that is too long", what, path);
+	else
+		snprintf(why, why_bytes, "%s%.200s cannot be read: %s", what,
+			 path, strerror(-err));
+	return err;
+}
+
 /* ---- the account ------------------------------------------------------ */
 
 static int
@@ -281,18 +295,13 @@ keys_read(struct s3_account *a, const struct s3_options *o, char *endpoint,
 	err = o->credentials_file && access(path, F_OK) < 0
 		  ? -errno
 		  : file_read(path, profile, *a->key ? wanted + 3 : wanted);
-	if (err) {
-		snprintf(why, why_bytes, "%s%.200s cannot be read: %s",
-			 o->credentials_file ? "credentials_file " : "", path,
-			 strerror(-err));
-		return err;
-	}
+	if (err)
+		return file_trouble(
+		    why, why_bytes,
+		    o->credentials_file ? "credentials_file " : "", path, err);
 	err = file_read(config, profile, *a->key ? wanted + 3 : wanted);
-	if (err) {
-		snprintf(why, why_bytes, "%.200s cannot be read: %s", config,
-			 strerror(-err));
-		return err;
-	}
+	if (err)
+		return file_trouble(why, why_bytes, "", config, err);
 	if (*a->key && *a->secret)
 		return 0;
 	snprintf(why, why_bytes,

@@ -998,11 +998,11 @@ static void
 rest_abandon(struct session *s, unsigned left)
 {
 	struct output *o = s->output;
-	const struct disk_set *disks = s->host->disks;
+	struct disk_set *disks = s->host->disks;
 	uint64_t lost = atomic_load(&o->lost_packets);
 	bool refused = disk_set_takers(disks) && !disk_set_serves(disks, o);
 
-	disk_set_abandon(s->host->disks, o);
+	disk_set_abandon(disks, o);
 	if (atomic_load(&o->lost_packets) == lost) {
 		log_line(LEVEL_WARN, s->name,
 			 "no disk takes the last of its parity");

@@ -212,10 +212,10 @@ may_have(const struct queue *q, struct taker *t, const struct block *b)
 	return own != REFUSED;
 }
 
-/* True if a disk may have the block that is not benched; with `benched`, if any
- * may. */
+/* True if some disk does not refuse the block; without `benched`, one that is not
+ * benched as slow. */
 static bool
-any_may_have(const struct queue *q, const struct block *b, bool benched)
+any_admits(const struct queue *q, const struct block *b, bool benched)
 {
 	struct taker *t = q->joined;
 
@@ -232,7 +232,7 @@ data_first(const struct queue *q)
 {
 	const struct block *b = q->head;
 
-	while (b && (b->parity || (q->refusals && !any_may_have(q, b, true))))
+	while (b && (b->parity || (q->refusals && !any_admits(q, b, true))))
 		b = b->next;
 	return b && as_choice(b).tight;
 }
@@ -248,7 +248,7 @@ is_fit(const struct queue *q, struct taker *t, const struct block *b,
 	if (q->ended || disk_choice_fit(&q->choices, &t->choice, c))
 		return true;
 	/* A benched disk takes what all others refuse. */
-	return q->refusals && !any_may_have(q, b, false);
+	return q->refusals && !any_admits(q, b, false);
 }
 
 /* Returns the waiting disk that gets block `b`; NULL: none is fit. */

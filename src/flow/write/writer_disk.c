@@ -71,8 +71,8 @@ stray_add(struct writer *w, const struct chunk *c)
 
 	stray_path(path, c->rec->output, &c->target);
 	log_line(LEVEL_WARN, w->disk.path,
-		 "%s cannot be removed now; it will be before the disk takes "
-		 "blocks again",
+		 "%s cannot be removed now; it will be when the disk is tried "
+		 "again",
 		 path);
 	stray_keep(w, path);
 }
@@ -98,8 +98,8 @@ writer_moved(struct writer *w, struct disk_recording *rec)
 	if (strays)
 		log_line(LEVEL_WARN, w->disk.path,
 			 "%u chunks of %s, which other disks have now, cannot "
-			 "be removed; they will be before the disk takes "
-			 "blocks again",
+			 "be removed; they will be when the disk is tried "
+			 "again",
 			 strays, rec->output->name);
 }
 

@@ -115,7 +115,7 @@ check_account(const struct s3_options *o, const char *key, const char *secret,
 START_TEST(keys_are_found)
 {
 	char folder[] = "/tmp/spate-unit-XXXXXX", path[64], other[64];
-	char token[5000] = "";
+	char token[5000] = "", line[5100];
 	struct s3_options o = { .style = "auto" };
 
 	ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -142,6 +142,13 @@ START_TEST(keys_are_found)
 	    s3_account_make(&a, &o, "s3://bucket/x", why, sizeof why), -E2BIG);
 	ck_assert_ptr_nonnull(strstr(why, "too long"));
 	environment_clear();
+	snprintf(line, sizeof line, "[default]\naws_session_token=%s\n", token);
+	file_write(path, line);
+	o.credentials_file = path;
+	ck_assert_int_eq(
+	    s3_account_make(&a, &o, "s3://bucket/x", why, sizeof why), -E2BIG);
+	ck_assert_ptr_nonnull(strstr(why, "has a value that is too long"));
+	o.credentials_file = NULL;
 
 	file_write(path, "# comment\n"
 			 "[default]\r\n"
